@@ -3,7 +3,9 @@
 Theory of operation
 -------------------
 The parents of a commit of inputs are the one before on its line, and each report that it names and the one before does not. So every report that
-a rule read stays reachable, with author, date and signature, for as long as the line is kept.
+a rule read stays reachable, with author, date and signature, for as long as the line is kept. The source is in the history of `live`, but for one that
+was read and not merged: not signed as it must be, or rewritten and waiting for an approval. That is a parent too, or the next force push would
+leave a commit on `live` that can never be verified.
 
 Hosts write a report every few seconds, mostly with the same files. Then the earlier commit of the same files stays named, as long as who may
 sign is the same: the rules read the files alone. Where a rule did read the commit itself or its date, the verdict has both (`own_commit`).
@@ -15,7 +17,7 @@ So a commit of inputs costs what changed, not the number of hosts.
     is not there: a new month, or a person removed    the first of a line, with all files and all reports
     could not be fetched                              none: the tick writes `live` without inputs
 
-Must never happen: a report that an inputs commit names is not reachable from it.
+Must never happen: a report that an inputs commit names is not reachable from it, or a source neither from it nor from the commit on `live`.
 
 Limits: what is on the line is read as the files of hosts and no more; `verify` judges it. The line is remembered by its commit, so that whoever
 moves it meanwhile costs a tick one more look.
@@ -45,7 +47,7 @@ from reconciler.audit.tick_inputs import TickInputs
 from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.gitstore.repo import Draft, Edit, Identity, Repo
+from reconciler.gitstore.repo import Draft, Edit, Repo
 from reconciler.world.verdicts import HostVerdict
 
 DAYS_OF_LINE = 28  # at least; a calendar month
@@ -60,6 +62,7 @@ class KnownLine:
     blobs: dict[str, ObjectId] = field(default_factory=dict)
     reports: dict[str, tuple[ObjectId, ObjectId]] = field(default_factory=dict)
     signers: str = ""
+    source: ObjectId | None = None  # the last one that is below it and was not merged into live
 
 
 class NewFile(NamedTuple):
@@ -82,10 +85,8 @@ class InputsLine:
         self._next = KnownLine()
         self._encoded: dict[str, EncodedHost] = {}
 
-    def draft(
-        self, inputs: TickInputs, lines: Mapping[str, ObjectId], folder: str, author: Identity
-    ) -> Draft:
-        """`lines` are those below `folder` on the remote."""
+    def draft(self, inputs: TickInputs, lines: Mapping[str, ObjectId], folder: str, made: Draft) -> Draft:
+        """`lines` are those below `folder` on the remote, `made` is the draft of the commit on `live`."""
         name = line_of(inputs)
         before = lines.get(name)
         if before != self._known.commit:
@@ -100,20 +101,31 @@ class InputsLine:
             each.path: each.data for each in files if each.id != known.blobs.get(each.path)
         }
         edits |= dict.fromkeys(known.blobs.keys() - blobs.keys())
-        earlier = {commit for commit, _ in known.reports.values()}
-        named = {each.commit for each in hosts.values() if each.commit is not None}
-        self._next = KnownLine(None, blobs, self._trees(hosts), inputs.signers)
+        earlier: set[ObjectId | None] = {commit for commit, _ in known.reports.values()}
+        named: set[ObjectId | None] = {each.commit for each in hosts.values()}
+        if self._is_left_out(inputs, made):
+            named.add(inputs.source)
+        source = inputs.source if inputs.source in named else known.source
+        earlier |= {known.source}
+        self._next = KnownLine(None, blobs, self._trees(hosts), inputs.signers, source)
         return Draft(
             ref=folder + name,
             expected=before,
             base=before if known.blobs else None,
             edits=edits,
             message="record what a commit on live was made from",
-            author=author,
+            author=made.author,
             time=inputs.now,
-            merges=sorted(named - earlier),
+            merges=sorted(filter(None, named - earlier)),
             even_if_unchanged=True,
         )
+
+    def _is_left_out(self, inputs: TickInputs, made: Draft) -> bool:
+        """Whether the source that was read is neither merged by the commit nor below what it is made on."""
+        source = inputs.source
+        if source is None or source == made.source:
+            return False
+        return inputs.live is None or not self._repo.is_descendant(inputs.live, source)
 
     def note_landed(self, commit: ObjectId) -> None:
         """The draft was pushed, and is this commit."""

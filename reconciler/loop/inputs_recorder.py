@@ -21,7 +21,7 @@ from reconciler.audit.tick_inputs import inputs_of
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushRefused
-from reconciler.gitstore.repo import Draft, Identity, Outcome, Pushed, Repo, Snapshot
+from reconciler.gitstore.repo import Draft, Outcome, Pushed, Repo, Snapshot
 from reconciler.world.changes import WorldChanges
 from reconciler.world.world import World
 
@@ -36,7 +36,6 @@ class InputsRecorder:
 
     repo: Repo
     folder: str | None
-    author: Identity
     _line: InputsLine = field(init=False)
     _none_before: datetime | None = None  # while the server refuses them
     _may_have_old_lines: bool = True
@@ -61,7 +60,7 @@ class InputsRecorder:
             cause = snapshot.unfetched_inputs[name].cause
             log.warning("inputs are not recorded ref=%s cause=%s", self.folder + name, cause)
             return (made,)
-        recorded = self._line.draft(inputs, snapshot.inputs, self.folder, self.author)
+        recorded = self._line.draft(inputs, snapshot.inputs, self.folder, made)
         return (replace(made, names=((INPUTS_TRAILER, recorded.ref),)), recorded)
 
     def push(self, drafts: Sequence[Draft], now: datetime) -> Outcome:

@@ -129,7 +129,7 @@ class Reconciler:
         self._failed: datetime | None = None  # when the server was first asked in vain since its last answer
         self._unanswered: UnansweredPush | None = None
         self._check = LiveCheck(repo, self._around.signers, self._around.ambient)
-        self._inputs = InputsRecorder(repo, refs.inputs, who.author)
+        self._inputs = InputsRecorder(repo, refs.inputs)
         self._has_begun = False
         self._feed = LinkFeed(self._around.link)
         self._dirty: frozenset[Key] = frozenset()  # what the tick looked at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from tests.reconciler.gitstore.faults import How, Steps
 from tests.reconciler.gitstore.worlds import MemoryWorld, MirrorWorld
 from tests.reconciler.loop.fleet import SMALL, Cast, reconciler, settle, take_snapshot
 from tests.reconciler.loop.test_crashes import IN_MEMORY, Disk, memory, story
-from tests.reconciler.world.scene import LIVE, REPORTS, SETTINGS, machine, report
+from tests.reconciler.world.scene import LIVE, MAIN, REPORTS, SETTINGS, machine, report
 from tests.servers.repository import git
 
 REFS = Refs(inputs=DEFAULT_INPUTS)
@@ -350,4 +351,30 @@ def test_a_lost_host_is_recorded_as_it_was_judged() -> None:
         fleet.store.read(id) for path, id in folder_of(fleet, "hosts") if path.endswith(f"/{where}.json")
     )
     assert f'"{Heartbeat.EXPIRED.value}"' in text.decode()
+    assert {each.result for each in fleet.audit()} == {Result.EXPLAINED}
+
+
+def test_a_source_that_is_not_merged_stays_reachable_and_is_named_once() -> None:
+    """Rewritten, it waits for an approval while hosts go on. After the next force push only the line of inputs leads to it."""
+    fleet = open_fleet()
+    fleet.source({"m1.yaml": machine("m1")})
+    fleet.settle()
+    main = fleet.remote_refs[MAIN]
+    rewritten = fleet.put(replace(fleet.commit_of(main), parents=(), message="another history"))
+    fleet.remote_refs[MAIN] = rewritten
+    for host in ("a", "b"):
+        before = fleet.remote_refs[LIVE]
+        fleet.silent.add(host)
+        fleet.settle(120)
+        assert fleet.remote_refs[LIVE] != before, "a lost host is written"
+    fleet.remote_refs[MAIN] = main
+    fleet.settle()
+    live = fleet.remote_refs[LIVE]
+    assert not fleet.store.is_descendant(live, rewritten)
+    (line,) = (commit for ref, commit in fleet.remote_refs.items() if ref.startswith(DEFAULT_INPUTS))
+    assert fleet.store.is_descendant(line, rewritten)
+    below = [
+        commit for commit in fleet.store.commits(line, main) if rewritten in fleet.commit_of(commit).parents
+    ]
+    assert len(below) == 1
     assert {each.result for each in fleet.audit()} == {Result.EXPLAINED}
