@@ -37,6 +37,7 @@ from schemas.problem import Problem
 from schemas.settings import fleet
 from schemas.settings.duration import format_duration
 
+FRESH_SECONDS = 60  # so young a fetch needs no word
 _AUTHOR = Identity("gitvirt plan", "")
 
 
@@ -137,7 +138,7 @@ class _Desk:
         else:
             found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
             if f"refs/remotes/origin/{target}" in refs:
-                self.notes.append(self._as_of(target))
+                self.notes += self._note_age(target)
         if found is None:
             self.is_unfetched = find_remote_url(root) is not None
             cure = "; `git fetch` gets it if the remote has one" if self.is_unfetched else ""
@@ -146,12 +147,13 @@ class _Desk:
         known |= {name: id for name, id in refs.items() if name.startswith(reports)}
         self.remote.refs.update({name: id for name, id in known.items() if id is not None})
 
-    def _as_of(self, target: str) -> str:
+    def _note_age(self, target: str) -> Iterator[str]:
+        """How old what was fetched is; nothing of what was fetched just now."""
         moment = last_fetch_time(self.git_directory, target) if self.git_directory else None
-        when = "an unknown time ago"
-        if moment is not None:
-            when = f"{format_duration(int((self.now - moment).total_seconds()))} ago"
-        return f"{target} is as of its last fetch, {when}; run `git fetch` to update it"
+        seconds = int((self.now - moment).total_seconds()) if moment is not None else None
+        if seconds is None or seconds >= FRESH_SECONDS:
+            when = "an unknown time ago" if seconds is None else f"{format_duration(seconds)} ago"
+            yield f"{target} is as of its last fetch, {when}; run `git fetch` to update it"
 
     def lay_over(self) -> None:
         """The files on disk in place of those of HEAD, as far as gitvirt reads them. A file that cannot be read stays as HEAD has it: left out, it
