@@ -22,6 +22,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_changes import add_watch, show_fleet
 from reconciler.cli.fleet_repo import FleetRepo, add_repo
 from reconciler.cli.kept_machine import note_replacements
+from reconciler.cli.linked_fleet import note_unlinked
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.nouns import ObjectWords, TakenKinds
 from reconciler.cli.objects.references import parse_kind, parse_named, parse_reference
@@ -146,6 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
         printed.update({name: item.object for name, item in bodies.items()})
         if is_first and arguments.output in TABLES and not POOLS.isdisjoint(request.kinds):
             note_expiring(fleet)
+            note_unlinked(fleet)
         if is_first or changed:
             show(out(), changed, request, arguments, widths)
         if is_first and not (request.keys or arguments.label or arguments.field):

@@ -11,6 +11,7 @@ Reads both branches and the reports, and writes nothing. Exit code 0, also if so
 | hosts that wait without a pool | candidate.json of the newest reports | `HostMismatch`, `OnAnotherHost` |
 | orphans | the newest reports | the condition `OnAnotherHost` of an object of that name |
 | certificates | gitvirt.yaml, and the time | `get pools`, `validate` |
+| link | the newest reports | `get pools` |
 
 An object is in the first part that has it, and in no other.
 
@@ -27,12 +28,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from reconciler.cli import candidate_hosts, missing_hosts
+from reconciler.cli import candidate_hosts, linked_fleet, missing_hosts
 from reconciler.cli.access.expiring_certificates import find_expiring
 from reconciler.cli.candidate_hosts import CandidateHost
 from reconciler.cli.exits import Exit
 from reconciler.cli.fleet_repo import FleetRepo, add_repo, named_fleet, source_branch
 from reconciler.cli.kept_machine import find_replacement, is_kept
+from reconciler.cli.linked_fleet import LinkedFleet
 from reconciler.cli.objects import columns, nouns
 from reconciler.cli.objects.selectors import read_current
 from reconciler.cli.objects.unapplied import name_of, place_of
@@ -114,6 +116,7 @@ class FleetStatus:
     missing: tuple[MissingHost, ...] = ()  # hosts that a lost or rewound live waits for
     candidates: tuple[CandidateHost, ...] = ()
     source_held: str = ""  # why the head of the source is not applied
+    linked: LinkedFleet | None = None  # which hosts are connected to the link
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -169,6 +172,7 @@ def collect_status(fleet: FleetRepo, inventory: FleetInventory) -> FleetStatus:
         tuple(missing_hosts.sort_missing(seen.world.missing_hosts, now)),
         tuple(candidate_hosts.list_candidates(seen.world)),
         seen.world.head.held.message if seen.world.head.held is not None else "",
+        linked_fleet.find_linked(fleet),
     )
 
 
@@ -206,11 +210,14 @@ def show(terminal: Terminal, found: FleetStatus, address: str, branch: str, now:
     rows = [("repo", printable(address)), ("reconciled", describe_sync(terminal, found, branch, now))]
     for kind in COUNTED:
         rows.append((nouns.plural(kind), describe_states(terminal, found.states[kind])))
+    if found.linked is not None:
+        rows.append(("link", linked_fleet.describe(found.linked)))
     terminal.table((), rows)
     parts = (
         missing_hosts.part_of_status(found.missing, now),
         *list_parts(terminal, found),
         candidate_hosts.part_of_status(found.candidates),
+        linked_fleet.part_of_status(found.linked),
     )
     for title, cure, part in parts:
         if part:
@@ -346,6 +353,7 @@ def value(found: FleetStatus) -> dict[str, object]:
         "orphans": [orphan_value(each) for each in found.orphans],
         "missingHosts": [missing_hosts.value_of_missing(each) for each in found.missing],
         "waitingHosts": [candidate_hosts.value_of(each) for each in found.candidates],
+        "link": linked_fleet.value_of(found.linked),
     }
 
 

@@ -205,3 +205,30 @@ def test_logs_and_consoles_need_their_rights(fleet: LinkedFleet, capsys: pytest.
     assert gitvirt(fleet, "logs", "staging/x") == Exit.FAILED
     assert "not in namespace staging" in capsys.readouterr().err
     assert gitvirt(fleet, "logs", "wbe") == Exit.FAILED
+
+
+def test_people_see_who_is_connected(fleet: LinkedFleet, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once a host is steady, and after the only server was killed."""
+
+    def read_link() -> dict[str, Any]:
+        assert gitvirt(fleet, "status", "-o", "json") == Exit.OK
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)["link"]
+        return found
+
+    fleet.until(lambda: read_link()["connected"] == 1)
+    assert read_link() == {"hosts": 1, "connected": 1, "notConnected": []}
+    assert gitvirt(fleet, "get", "pools") == Exit.OK
+    assert "not connected to the link" not in capsys.readouterr().err
+    fleet.kill("one")
+    fleet.until(lambda: read_link()["connected"] == 0)
+    (host,) = read_link()["notConnected"]
+    assert host["poollet"] == "rack-1"
+    assert gitvirt(fleet, "get", "pools") == Exit.OK
+    assert (
+        "note: host rack-1 is not connected to the link: it pushes its heartbeats" in capsys.readouterr().err
+    )
+    assert gitvirt(fleet, "status") == Exit.OK
+    printed = capsys.readouterr().out
+    assert "0 of 1 hosts connected" in printed
+    assert "Not connected to the link" in printed
+    fleet.run_reconciler("one")
