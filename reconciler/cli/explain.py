@@ -174,9 +174,9 @@ def find_pending_class(known: ObjectState) -> str:
 
 
 def find_fault(record: Record) -> str:
-    """What its host says of an object that failed there; nothing of one that is merely on its way."""
+    """What its host says of an object that failed there, or why nothing is known of it; nothing of one that is merely on its way."""
     for one in getattr(record.status, "conditions", ()):
-        if record.pool and one.type == "Ready" and one.status == "False" and one.reason not in WAITING:
+        if record.pool and one.type == "Ready" and one.status != "True" and one.reason not in WAITING:
             return f"{one.reason}: {one.message}" if one.message else str(one.reason)
     return ""
 

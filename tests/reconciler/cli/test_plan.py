@@ -411,6 +411,21 @@ def test_explain_an_assigned_machine(site: Site, gitvirt: Command) -> None:
     assert text.count("first choice: ") == 1
 
 
+def test_explain_says_why_nothing_is_known_of_a_machine(site: Site, gitvirt: Command) -> None:
+    """Its pool is lost: that it would fit there is not the news."""
+    _, text = gitvirt("explain", "machine", "web-1")
+    assert "not ready there" not in text
+    pool = text.splitlines()[0].split()[-1]
+    other = next(host for host in site.hosts if host.name != pool)
+    for _ in range(12):
+        site.clock.go(15)
+        other.work()
+        site.reconciler.tick(site.clock)
+    site.fetch()
+    lines = gitvirt("explain", "machine", "web-1")[1].splitlines()
+    assert lines[1].startswith(f"not ready there: PoolLost: no heartbeat from pool {pool} within its timeout")
+
+
 def test_explain_marks_the_pool_of_a_machine_that_fits_nowhere(site: Site, gitvirt: Command) -> None:
     on = gitvirt.json("explain", "machine", "web-1")["pool"]
     (other,) = {"rack-a1", "rack-a2"} - {on}
