@@ -191,10 +191,10 @@ class Explored(Life):
 
     def rounds(self, count: int) -> None:
         for _ in range(count):
-            self._round()
+            self.play_round()
 
-    def _round(self) -> None:
-        super()._round()
+    def play_round(self) -> None:
+        super().play_round()
         self.ticks += bool(self.ended)
         assert self.ticks <= MOST_TICKS, (
             f"it is not at rest {MOST_TICKS} ticks after the fault: {self.restless()}"
@@ -239,7 +239,7 @@ class Explored(Life):
         reconciler that was away while `live` was put back still waits for reports then."""
         self.explored.calm()
         while self.is_cut_off() or (self.looser.is_restored and self._is_blocked()):
-            self._round()
+            self.play_round()
         self.looser.is_restored = False
         super().rest()
         self.scenario.check(self)

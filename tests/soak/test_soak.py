@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
 from iri.machine import RuntimeMachine
+from reconciler.cli import main
 from tests.soak.__main__ import LONG_STEPS, never_reached, show_speed
+from tests.soak.kept_repo import keep_repo, live_long
 from tests.soak.stage import HOSTS
 from tests.soak.walk import BrokenError, Life
 
@@ -53,6 +56,15 @@ def test_a_new_life_ends_well() -> None:
 def test_many_lives_end_well(part: int) -> None:
     for seed in range(1000 * part, 1000 * part + 50):
         Life(seed, 100).live()
+
+
+def test_a_long_life_is_kept_as_a_repo_that_verifies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With real Git, in another process's mirror: only what refs lead to is there."""
+    keep_repo(live_long(40, 2), tmp_path / "fleet.git")
+    code = main(["audit", "verify", "--repo", str(tmp_path / "fleet.git"), "--strict"])
+    assert code == 0, capsys.readouterr().out
 
 
 def test_the_same_seed_is_the_same_life() -> None:

@@ -84,7 +84,7 @@ def test_after_a_restore_the_fleet_converges(way: str, monkeypatch: pytest.Monke
     backups.back_up(life)
     life.people.declare()
     for _ in range(5):
-        life._round()
+        life.play_round()
     monkeypatch.setattr(backups, "WAYS", (way,))
     before = life.stage.fleet.head(LIVE)
     backups.restore(life)
@@ -130,7 +130,7 @@ def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machin
             f"spec:\n  machineClassRef: {{name: small}}\n{pinned}",
         )
     for _ in range(8):
-        life._round()
+        life.play_round()
     [(handle, _)] = life.stage.writers("host-2")
     life.laws._once()
     monkeypatch.setattr(life.stage, "writers", lambda _: [(handle, "m0"), (handle, "m1")])
@@ -159,17 +159,17 @@ def test_a_late_attach_makes_no_second_writer_of_a_volume_that_was_handed_over(
     )
     life.people.put("Machine/m0", machine_on("host-2", "m0", "none"))
     for _ in range(8):
-        life._round()
+        life.play_round()
     life.stage.slow["host-2"].slow = 1
     life.people.put("Machine/m0", machine_on("host-2", "m0", "v0"))
     while not life.stage.slow["host-2"].late:
-        life._round()
+        life.play_round()
     life.people.put("Machine/m0", machine_on("host-2", "m0", "none"))
     life.people.put("Machine/m1", machine_on("host-3", "m1", "v0"))
     if is_restarted:
         life.stage.forget("host-2")
     for _ in range(12):
-        life._round()
+        life.play_round()
     assert life.stage.running("host-2")
     (late,) = life.stage.slow["host-2"].late
     assert late.is_attach
@@ -180,6 +180,6 @@ def test_a_late_attach_makes_no_second_writer_of_a_volume_that_was_handed_over(
     assert life.stage.writers("host-2")
     life.laws._once()
     for _ in range(60):
-        life._round()
+        life.play_round()
     assert life.stage.writers("host-3"), "m1 has got the volume"
     assert not life.stage.writers("host-2")

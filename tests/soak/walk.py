@@ -151,14 +151,14 @@ class Life:
         while act := troubles.late_effect(self):
             self.note("late effect", act)
             if self.chance.random() < 0.5:
-                self._round()
+                self.play_round()
 
     def mourn(self) -> None:
         """What people said of hosts that are gone may never have been read: they say it again, until every pool is granted."""
         trailers: list[tuple[str, str]] = []
         for waited in range(1, MOST_CONSENTS + 1):
             for _ in range(QUIET_ROUNDS):
-                self._round()
+                self.play_round()
             trailers = [found for name in HOSTS if (found := self.stage.mismatch(name)) is not None]
             if not trailers and not self._is_blocked() and not troubles.has_foreign_report(self):
                 return
@@ -176,7 +176,7 @@ class Life:
         quiet = 0
         for _ in range(MOST_ROUNDS):
             before = self.stage.state()
-            self._round()
+            self.play_round()
             is_quiet = self.stage.state() == before and self.stage.is_at_ease()
             quiet = quiet + 1 if is_quiet else 0
             if quiet == QUIET_ROUNDS:
@@ -199,7 +199,7 @@ class Life:
             self.people.commit(pairs)
         return ", ".join(trailers)
 
-    def _round(self) -> None:
+    def play_round(self) -> None:
         self.stage.rounds += 1
         self.number += 1
         for who in PARTIES:
@@ -214,7 +214,7 @@ class Life:
             self.stage.end(who)
         before = self._texts_of_live()
         for _ in range(3):
-            self._round()
+            self.play_round()
         is_still = self._texts_of_live() == before or is_trying
         assert is_still, "live was written at rest by those who remember nothing"
 
@@ -304,7 +304,7 @@ class Life:
         while self.stage.fleet.remote.late:
             self.note("land", self.land())
             if self.chance.random() < 0.5:
-                self._round()
+                self.play_round()
 
     def slow(self) -> str:
         """A slow answer: what it says was true when it was asked, and is old when it arrives."""
