@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from reconciler.cli.exits import Exit
@@ -27,6 +28,7 @@ from reconciler.decide.decide import make_plan
 from reconciler.gitstore.approval import DIGITS, approve_command
 from reconciler.plan.types import PendingApproval
 from schemas import live_layout
+from schemas.kinds import Key
 
 EXAMPLES = """examples:
   gitvirt approve                                    list what awaits approval
@@ -89,11 +91,15 @@ def show(fleet: FleetRepo, edits: list[FileEdit], commit: str, arguments: argpar
             output.show_patch(terminal, each)
     else:
         short = terminal.paint(commit[:10], TextStyle.YELLOW)
-        terminal.line(
-            f"{'purged by' if arguments.verb == 'purge' else 'approved'} {', '.join(dict.fromkeys(arguments.digests))}: {short} on {printable(branch)}"
-        )
+        purged: Sequence[Key] = getattr(arguments, "purged", ())
+        done = [f"{key} is DELETED now, without an undo" for key in purged]
+        for text in done or [f"approved {', '.join(dict.fromkeys(arguments.digests))}"]:
+            terminal.line(f"{printable(text)}: {short} on {printable(branch)}")
         if arguments.branch:
             terminal.line("open a pull request for it; nothing happens before it is merged")
+        elif purged:
+            named = printable(" ".join(map(str, purged)))
+            terminal.line(f"`gitvirt wait {named} --for deleted` waits until that is done")
 
 
 def list_pending(arguments: argparse.Namespace) -> int:

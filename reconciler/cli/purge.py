@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         live = read_inventory(fleet.repo, fleet.snapshot.target, Kind.MACHINE)
         keys = select_keys(reference, arguments, lambda: live)
         arguments.digests = [find_digest(fleet, live, key) for key in keys]
+        arguments.purged = keys
         losses = [str(loss) for key in keys for loss in losses_of_machine(find_machine(live, key))]
     if arguments.branch or arguments.dry_run:
         show_losses(losses)

@@ -40,7 +40,9 @@ def test_it_commits_the_approval_of_this_wait(fleet: Path, capsys: Capture) -> N
     settings = fleet_settings.parse(SETTINGS)
     assert isinstance(settings, fleet_settings.FleetSettings)
     digest = purge_digest(settings.fleet.id, UID, UNTIL)
-    assert f"purged by {digest}: " in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Machine/default/web-1 is DELETED now, without an undo: " in printed
+    assert "`gitvirt wait Machine/default/web-1 --for deleted` waits until that is done" in printed
     git(fleet, "fetch", "-q", "origin")
     assert git(fleet, "diff", "--name-only", "origin/main~1", "origin/main").split() == [
         f".gitvirt/approvals/{digest}.yaml"
