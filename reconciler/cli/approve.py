@@ -92,7 +92,7 @@ def show(fleet: FleetRepo, edits: list[FileEdit], commit: str, arguments: argpar
     else:
         short = terminal.paint(commit[:10], TextStyle.YELLOW)
         purged: Sequence[Key] = getattr(arguments, "purged", ())
-        done = [f"{key} is DELETED now, without an undo" for key in purged]
+        done = [f"{key} will be DELETED, without an undo" for key in purged]
         for text in done or [f"approved {', '.join(dict.fromkeys(arguments.digests))}"]:
             terminal.line(f"{printable(text)}: {short} on {printable(branch)}")
         if arguments.branch:

@@ -2,6 +2,7 @@
 
     an object of `live`                                       is shown
     assigned, and its host reports that assignment            with the reported state, conditions, disks and addresses
+    a machine that its host reports as gone                   as Terminated
     assigned, and the heartbeat of its host expired           as `live` has it: Unknown
     reported under another assignment, host, fleet or owner   as `live` has it: the report does not count
     a pool whose host reports that it is not ready            with the reported state
@@ -82,15 +83,26 @@ def show_object(
     assignment = status.assignment
     if assignment is None or (assignment.id, assignment.pool) != (entry.assignment, entry.pool):
         return item
-    trouble = pool_trouble(report, item.key.kind, entry.pool)
-    if entry.phase not in ("present", "unknown") or (not trouble and is_same(status, entry)):
-        return item
     host = report.poollet.host_id if report.poollet is not None else ""
     ready = condition(status.conditions, READY)
     if (assignment.host and assignment.host != host) or (ready is not None and ready.reason == "PoolLost"):
         return item
+    if entry.phase == "gone" and isinstance(status, MachineStatus):
+        return with_status(item, end_machine(status))
+    trouble = pool_trouble(report, item.key.kind, entry.pool)
+    if entry.phase not in ("present", "unknown") or (not trouble and is_same(status, entry)):
+        return item
     found: ObjectReport = object_report(poollet, host, entry)
     return with_status(item, status_from_report(Record(status=status), found, now, trouble))
+
+
+def end_machine(status: MachineStatus) -> MachineStatus:
+    """Of a machine that its host confirmed to be gone: until the reconciler writes that, `live` has it as it ran."""
+    gone = {"status": "False", "reason": "Terminated", "message": "its host reports that it is gone"}
+    conditions = tuple(
+        msgspec.structs.replace(each, **gone) if each.type == READY else each for each in status.conditions
+    )
+    return msgspec.structs.replace(status, state="Terminated", conditions=conditions)
 
 
 def is_same(status: MachineStatus | VolumeStatus | VolumeSnapshotStatus, entry: Any) -> bool:

@@ -32,7 +32,9 @@ class HostOfRuntime(Host):
         found = super().report(live)
         phase: objects.Phase = "unknown" if self.is_stopped and not self.is_listed else "present"
         machines = {
-            name: replace(each, phase=phase, status=replace(each.status, conditions=(READY,)))  # type: ignore[type-var]
+            name: replace(each, phase=phase, status=replace(each.status, conditions=(READY,)))
+            if each.status is not None
+            else each  # it is gone
             for name, each in found.machines.items()
         }
         if not self.is_stopped:

@@ -99,6 +99,25 @@ def test_after_the_reconciler_wrote_it_the_same_is_shown(shown: Shown) -> None:
     assert (after.state, ready(after).reason) == (before.state, ready(before).reason)
 
 
+def test_a_machine_that_its_host_reports_as_gone_does_not_run(shown: Shown) -> None:
+    """A machine that moves was shown as Running on its old pool again, between the report and the next tick."""
+    assignment = shown.machine().assignment
+    assert assignment is not None
+    recreated = machine("web").replace(
+        "  name: web\n", f"  name: web\n  annotations: {{gitvirt.dev/recreate: {assignment.id}}}\n", 1
+    )
+    assert "recreate" in recreated
+    shown.fleet.source({"web.yaml": recreated})
+    shown.fleet.tick()
+    assert shown.machine().evict is not None
+    for _ in range(3):
+        shown.fleet.hosts_report()
+    status = shown.machine()
+    assert (status.state, ready(status).status, ready(status).reason) == ("Terminated", "False", "Terminated")
+    shown.fleet.settle()
+    assert shown.machine().state == "Pending", "the next one"
+
+
 def foreign(shown: Shown) -> None:
     shown.settings = msgspec.structs.replace(
         shown.settings, fleet=msgspec.structs.replace(shown.settings.fleet, id="of another fleet")

@@ -41,7 +41,7 @@ def test_it_commits_the_approval_of_this_wait(fleet: Path, capsys: Capture) -> N
     assert isinstance(settings, fleet_settings.FleetSettings)
     digest = purge_digest(settings.fleet.id, UID, UNTIL)
     printed = capsys.readouterr().out
-    assert "Machine/default/web-1 is DELETED now, without an undo: " in printed
+    assert "Machine/default/web-1 will be DELETED, without an undo: " in printed
     assert "`gitvirt wait Machine/default/web-1 --for deleted` waits until that is done" in printed
     git(fleet, "fetch", "-q", "origin")
     assert git(fleet, "diff", "--name-only", "origin/main~1", "origin/main").split() == [
