@@ -80,7 +80,7 @@ def read_accepted(
     for key, body in documents.items():
         known = view.objects.get(key)
         is_kept = known is not None and known.record.undo is not None and not known.record.undo.is_returning
-        place = known.live if known is not None and (is_kept or is_marked(known)) else None
+        place = known.live if known is not None and (is_kept or (known.source and is_marked(known))) else None
         if known is None or place is None or (file := view.live.files.get(place.path)) is None:
             continue
         if (written := read_documents(repo, place.path, file).get(key)) is not None:

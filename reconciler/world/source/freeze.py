@@ -12,6 +12,8 @@ malformed file, and needs no rule of its own.
     or a user of them changed
     live says that it is frozen, or it has a class:          live does not record what a file held; a class has no status
     at the first update, and where that object changed       to record it in. Another reconciler may have frozen it meanwhile
+    it declares a new volume, and one of that name is        the same: a volume that is new has no document on live
+    retained; at the first update, and where it changed
 
     verdict        before      then
     violations     not held    into `held`; its objects become FROZEN
@@ -33,7 +35,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import uses
 from reconciler.world.source.contents import Contents
-from reconciler.world.source.immutability import CLASSES, ImmutabilityInputs, frozen, is_marked, violations
+from reconciler.world.source.immutability import CLASSES, ImmutabilityInputs, frozen, marked_path, violations
 from reconciler.world.state import State
 from schemas.kinds import Key
 from schemas.validate.finding import to_problems
@@ -54,7 +56,8 @@ def files_to_judge(state: State, news: Collection[str], changed: Changed) -> set
     """The files to be judged: those that are not as they were accepted, and those that are held while their users change."""
     found = set(news)
     known = state.objects.values() if state.is_fresh else (after for _, after in changed.values())
-    found |= {each.source.path for each in known if each is not None and each.source and is_marked(each)}
+    retained = {each.key for each in state.retained_volumes.values()}
+    found |= {path for each in known if each is not None and (path := marked_path(each, retained))}
     if state.held and is_concerned(state.held, changed):
         found |= state.held.keys()
     return found

@@ -157,13 +157,20 @@ def frozen(contents: Contents, problems: tuple[Problem, ...]) -> Contents:
 
 
 def is_marked(known: ObjectState) -> bool:
-    """Whether live says, or cannot say, that its file was held when it was written last.
-
-    Asked at the first update, and of objects that changed, to know which files must be judged although they did not change.
-    """
-    if known.source is None or known.live is None:
+    """Whether live says, or cannot say, that its file was held when it was written last."""
+    if known.live is None or (known.source is None and known.key.kind in CLASSES):
         return False
-    if known.key.kind in CLASSES:
-        return True
     message = known.record.condition(ACCEPTED)
-    return message is not None and message.reason == FROZEN
+    return known.key.kind in CLASSES or (message is not None and message.reason == FROZEN)
+
+
+def marked_path(known: ObjectState, retained: Collection[Key]) -> str:
+    """The file to judge for the object although it did not change: one that may be held; else empty. `retained` are the volumes whose data
+    a new one may get: that has no document on live which says so. A file that does not declare an object any more is held where live
+    has that object.
+
+    Asked at the first update, and of objects that changed.
+    """
+    if known.live is None:
+        return known.source.path if known.source is not None and known.key in retained else ""
+    return (known.source or known.live).path if is_marked(known) else ""

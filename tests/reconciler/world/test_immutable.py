@@ -304,6 +304,11 @@ def test_a_retained_volume_does_not_come_back_as_another() -> None:
     for each in (world, made.world()):
         assert DATA not in each.objects
         assert [problem.code for problem in each.frozen["x.yaml"]] == ["GV404"]
+    made.live({"x.yaml": None})  # as a reconciler that held it: the rest of the source is applied
+    made.step(world)
+    for each in (world, made.world()):
+        assert DATA not in each.objects, "a process that starts would make it anew"
+        assert [problem.code for problem in each.frozen["x.yaml"]] == ["GV404"]
     made.source({"x.yaml": volume("data")})
     made.step(world)
     assert DATA in world.objects
@@ -329,3 +334,21 @@ def test_the_cost_follows_what_changed() -> None:
     found = world.objects[Key(Kind.MACHINE, "default", "m7")].object
     assert isinstance(found, Machine)
     assert found.spec.power == "Off"
+
+
+def test_a_held_file_stays_held_though_it_does_not_declare_its_object_any_more() -> None:
+    """Released by a process that starts, it would be a deletion of what it declared before."""
+    made = Scene({"x.yaml": machine("web"), "slow.yaml": SLOW})
+    made.live()
+    made.live(
+        {".gitvirt/retained/Volume/default/data.yaml": with_record(volume("data"), Kind.VOLUME, STORED)}
+    )
+    world = made.world()
+    made.source({"x.yaml": volume("data").replace("fast", "slow")})
+    made.step(world)
+    web = Key(Kind.MACHINE, "default", "web")
+    made.live()
+    made.step(world)
+    for each in (world, made.world()):
+        assert each.objects[web].origin is Origin.FROZEN
+        assert not each.relations.absent
