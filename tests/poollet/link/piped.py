@@ -25,6 +25,8 @@ from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
 from poollet.runtimes.forward_end import ForwardEnd
 from poollet.runtimes.pipe_ends import open_end
 from poollet.runtimes.runtime_client import MACHINE_KINDS, RuntimeClient
+from poollet.runtimes.usage_message import to_message
+from poollet.runtimes.usage_reader import UsageReader
 from reconciler.picture.fleet_picture import FleetPicture, PictureNews
 from reconciler.picture.instance import InstancePicture, InstanceState
 from schemas.kinds import Key, Kind
@@ -74,15 +76,16 @@ class WatchedRuntime(SimulatedRuntime):
 
 @dataclass
 class PipedHost:
-    """One poollet's link, and its runtime with a machine for each of NAMES."""
+    """One poollet's link, and its runtime with a machine for each of NAMES, or for those that are given."""
 
     folder: Path
-    runtime: WatchedRuntime = field(default_factory=WatchedRuntime)
+    runtime: Any = field(default_factory=WatchedRuntime)
+    names: Mapping[str, str] = field(default_factory=lambda: NAMES)
     ids: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.client = RuntimeClient("sim", self.runtime, MACHINE_KINDS, lambda: 0)
-        for name, namespace in NAMES.items():
+        for name, namespace in self.names.items():
             labels = {
                 UID_LABELS[RuntimeMachine]: f"uid-{name}",
                 "machinepoollet.ironcore.dev/machine-namespace": namespace,
@@ -93,7 +96,7 @@ class PipedHost:
         eventually(
             lambda: self.runtime.objects(RuntimeMachine).values(),
             lambda found: all(each.status.state is MachineState.RUNNING for each in found),
-            30,
+            120,
             "run",
         )
         self.client.fetch_lists()
@@ -101,7 +104,12 @@ class PipedHost:
         self.thread = LinkThread()
         who = LinkIdentity(NAME, "host-1", "run-1", {}, key, pem)
         self.link = PoolletLink(who, self.thread, Clock(), random.Random(1))
-        self.link.events = LinkEvents(standing=lambda _: "c" * 40, open_end=self.open_end)
+        usage = UsageReader({"sim": self.client}, Clock().moment_ms)
+        self.link.events = LinkEvents(
+            standing=lambda _: "c" * 40,
+            open_end=self.open_end,
+            measure=lambda: to_message(found) if (found := usage.read(60)) is not None else None,
+        )
         self.thread.start()
 
     def open_end(self, wanted: OpenPipe) -> PipeEnd:
@@ -156,8 +164,8 @@ class PipedSite:
 
 
 @contextmanager
-def piped_site(folder: Path) -> Iterator[PipedSite]:
-    host = PipedHost(folder / "host")
+def piped_site(folder: Path, host: PipedHost | None = None) -> Iterator[PipedSite]:
+    host = host or PipedHost(folder / "host")
     try:
         with serving(folder) as served:
             made = PipedSite(served, host)
