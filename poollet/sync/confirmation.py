@@ -10,14 +10,15 @@ orders what runs on other hosts by now. Neither shows that it is old. But a host
     is any other, or absent    has another disk or an older one, is new,    asks: its report has `asks`, and it changes nothing before
                                or the Git server was restored               `status.host.answered` of one of its pools says the same
 
-A reconciler answers by the commit that grants the pool, and else once all hosts that it knows have reported: they would show that
-`live` is older than what they applied. While `live` is lost, that is part of the commit that takes over what runs (decide/pool.py). A report
+A reconciler answers by the commit that grants the host its first pool, and else once it awaits no host: each that it knows has reported,
+or stayed silent for its heartbeat timeout (start_wait.py). One that reports would show that `live` is older than what it applied. While `live` is lost, that is part of the commit that takes over what runs (decide/pool.py). A report
 that landed while this run asked is not noted, so that the next run asks again.
 
 Guests go on as they are meanwhile, and what another host has on `live` is powered off, as ever. An order for an object that is not here
 is not accepted, because it may be on another host.
 
-Limits: a disk and a Git server that are both restored to the very same moment look as if nothing had happened.
+Limits: a disk and a Git server that are both restored to the very same moment look as if nothing had happened. The answer is as good as
+what the reconciler heard: of a host that stays silent for its timeout, or that an old `live` does not know, it knows nothing.
 
 Must never happen: a host without memory creates, starts, changes or removes something by an older `live`.
 """

@@ -195,11 +195,12 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     known = edit.known
     if (found := settle_before_deletion(view, edit, facts.requests)) is not None:
         return found
-    if known.key in view.relations.absent and not deletion.is_announced(view, known.key):
+    is_absent = known.key in view.relations.absent and not deletion.is_announced(view, known.key)
+    if isinstance(edit.record.status, POOL_STATUS) and (is_absent or edit.record.is_deleting):
+        edit = pool.with_leaving_host(view, edit, facts.requests)
+    if is_absent:
         return undo.remove_absent(view, observe(view, edit), facts.review, facts.kept)
     if edit.record.is_deleting:
-        if isinstance(edit.record.status, POOL_STATUS):
-            edit = pool.with_requests(edit, facts.requests)
         return deletion.finish_deletion(view, observe(view, edit))
     edit = edit.clear_condition(DELETION_HELD)
     match known.key.kind:

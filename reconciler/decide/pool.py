@@ -90,17 +90,31 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     """A host that has lost its memory asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
-    may by the commit that grants the pool, and else once all hosts that this process knows have reported: they would show an older `live`.
-    While `live` is lost, a tick writes only when they have."""
+    may by the commit that grants it its first pool, and else once this process awaits no host any more: one that reports would show an older
+    `live`. While `live` is lost, a tick writes only when all have reported."""
     status = edit.record.status
     host = status.host if isinstance(status, POOL_STATUS) else None
     if host is None or host.id != state.grant.host or state.asks in ("", host.answered):
         return edit
     is_held = not view.rewind.is_proven and state.poollet in view.rewind.reports
-    if is_held or (view.awaited_hosts and not state.grant.is_new):
+    if is_held or (view.awaited_hosts and not is_first_grant(view, state)):
         return edit.recheck_by(edit.now + RECHECK)
     edit = edit.with_status(host=replace(host, answered=state.asks))
     return edit.log_change(Action.STATUS, f"host {host.id} had lost its memory, and may act again")
+
+
+def is_first_grant(view: View, state: PoolState) -> bool:
+    """Whether this tick grants the pool to a host that `live` grants no other pool: it has no orders there, old or new. The answer is for
+    all pools of the poollet."""
+    report = view.reports.by_poollet.get(state.poollet)
+    others = (view.grant(key) for key in report.announced_keys) if report is not None else ()
+    return state.grant.is_new and all(each.is_new or each.host != state.grant.host for each in others)
+
+
+def with_leaving_host(view: View, edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
+    """Of a pool that goes: what people say of its host, and the answer without which that host removes nothing."""
+    state, edit = view.find_pool(edit.known.key), with_requests(edit, requests)
+    return with_answer(view, edit, state) if state is not None else edit
 
 
 def with_requests(edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:

@@ -86,7 +86,7 @@ class Drill:
             self.hosts[name] = StagedHost(self.time, seed=number + 1)
             self.start_poollet(name, Note())
 
-    def start_poollet(self, name: str, note: Note) -> None:
+    def start_poollet(self, name: str, note: Note, more_pools: tuple[str, ...] = ()) -> None:
         """On a disk with that note of its last report."""
         self.notes[name], self.lives = note, self.lives + 1
         self.runs[name] = Run(
@@ -97,6 +97,7 @@ class Drill:
             instance=self.lives,
             decide=decide,
             note=note,
+            more_pools=more_pools,
         )
 
     def start_reconciler(self) -> None:
@@ -259,6 +260,49 @@ def test_a_host_that_lost_its_disk_acts_again_once_the_reconciler_has_answered(d
     drill.rounds(3)
     assert not drill.runs[A].publisher.is_asking, "it remembers"
     assert repository.git(drill.fleet.repo, "log", "--format=%s", LIVE).splitlines() == commits
+
+
+def test_the_grant_of_another_pool_is_no_answer_to_a_host_that_has_orders_already(drill: Drill) -> None:
+    """The reconciler is fresh and awaits the other host, which runs what the backup assigns to this one."""
+    drill.rounds(6)
+    backup = drill.fleet.folder / "backup.git"
+    repository.git(drill.fleet.folder, "clone", "--quiet", "--mirror", str(drill.fleet.repo), str(backup))
+    drained = {"b.yaml": POOL.format(name=B, cordon="false"), "a.yaml": POOL.format(name=A, cordon="true")}
+    drill.fleet.commit({**drained, "a.yaml": drained["a.yaml"] + DRAINED}, MAIN)
+    drill.rounds(8)
+    assert list(drill.guests(B)) == ["old"]
+    drill.fleet.commit({"a.yaml": POOL.format(name=A, cordon="false")}, MAIN)
+    drill.rounds(2)
+    drill.restore("all", backup)
+    drill.silent.add(B)
+    drill.hosts[A] = StagedHost(drill.time, seed=1)
+    drill.start_poollet(A, Note(), more_pools=("host-1-more",))
+    for _ in range(6):
+        drill.time.ms += ROUND_MS
+        drill.runs[A].turn()
+    drill.start_reconciler()
+    drill.rounds(3)
+    assert drill.runs[A].publisher.is_asking, "the other host is awaited"
+    assert drill.guests(A) == {}
+
+
+def test_a_host_without_memory_is_answered_while_its_pool_is_deleted(drill: Drill) -> None:
+    """Or what is on the pool would never be removed."""
+    drill.silent.add(B)
+    own, rules = POOL.format(name=A, cordon="false"), "pools: declared\nlimits: {undo: 0s}\n"
+    drill.fleet.commit({"gitvirt.yaml": SETTINGS + rules, "a.yaml": own}, MAIN)
+    drill.rounds(6)
+    assert list(drill.guests(A)) == ["old"]
+    drill.fleet.commit({"a.yaml": None, "old.yaml": None}, MAIN)
+    drill.silent.add(A)
+    for _ in range(3):
+        drill.round()
+        drill.approve()
+    drill.silent.discard(A)
+    drill.start_poollet(A, Note())
+    drill.rounds(8)
+    assert drill.guests(A) == {}
+    assert "old.yaml" not in repository.git(drill.fleet.repo, "ls-tree", "-r", "--name-only", LIVE).split()
 
 
 def test_a_file_that_cannot_be_read_while_live_is_lost_gives_no_machine_away(drill: Drill) -> None:
