@@ -307,7 +307,7 @@ def test_a_retained_volume_does_not_come_back_as_another() -> None:
     made.live({"x.yaml": None})  # as a reconciler that held it: the rest of the source is applied
     made.step(world)
     for each in (world, made.world()):
-        assert DATA not in each.objects, "a process that starts would make it anew"
+        assert DATA not in each.objects, "a process that starts would create it again"
         assert [problem.code for problem in each.frozen["x.yaml"]] == ["GV404"]
     made.source({"x.yaml": volume("data")})
     made.step(world)
