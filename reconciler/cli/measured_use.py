@@ -1,12 +1,12 @@
 """Two measurements of a host → what it and its machines use per second. Pure.
 
 A rate is the difference of two counters over the time between them. It is unknown (None) with one measurement alone, and where a counter is
-smaller than before: then the guest, or the host, was started in between.
+smaller than before: then the guest, or the host, was started in between. Only devices that both measurements have are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -92,20 +92,29 @@ def find_host(report: UsageReport) -> HostUse | None:
 
 
 def find_rates(before: MachineUsage | NodeUsage, now: MachineUsage | NodeUsage, seconds: float) -> Rates:
-    earlier, later = count(before), count(now)
+    shared = find_devices(before) & find_devices(now)
+    earlier, later = count(before, shared), count(now, shared)
     if seconds <= 0 or any(second < first for first, second in zip(earlier, later, strict=True)):
         return Rates()
     return Rates(*((second - first) / seconds for first, second in zip(earlier, later, strict=True)))
 
 
-def count(use: MachineUsage | NodeUsage) -> Counters:
-    """In the order of Rates, of all devices together."""
+def find_devices(use: MachineUsage | NodeUsage) -> frozenset[tuple[str, str]]:
+    """Kind and name of each."""
+    disks = (("disk", each.name) for each in use.disks)
+    return frozenset((*disks, *(("network", each.name) for each in use.networks)))
+
+
+def count(use: MachineUsage | NodeUsage, devices: Set[tuple[str, str]]) -> Counters:
+    """In the order of Rates, of these devices together."""
+    disks = [each for each in use.disks if ("disk", each.name) in devices]
+    networks = [each for each in use.networks if ("network", each.name) in devices]
     return (
         use.cpu_time.ToNanoseconds() / 1e9,
-        sum(each.read_bytes for each in use.disks),
-        sum(each.written_bytes for each in use.disks),
-        sum(each.received_bytes for each in use.networks),
-        sum(each.sent_bytes for each in use.networks),
+        sum(each.read_bytes for each in disks),
+        sum(each.written_bytes for each in disks),
+        sum(each.received_bytes for each in networks),
+        sum(each.sent_bytes for each in networks),
     )
 
 

@@ -1,6 +1,7 @@
 """libvirt's counters of a domain as those of a machine: devices by the names of the machine's spec. Pure.
 
-A device that is not one of ours, as the seed disk, is left out. What libvirt does not answer is 0.
+A device that is not one of ours, as the seed disk, is left out. So is one whose counters libvirt does not answer now, as while QEMU is busy: a
+counter that falls to 0 means that it began again, and all that was counted before would be taken for new. Any other value is 0 then.
 libvirt turns the counters of the host's end of the cable round: received is what the guest received.
 """
 
@@ -14,6 +15,7 @@ from iri.libvirt.machines.guest import Guest
 from iri.usage import RuntimeDiskUsage, RuntimeMachineUsage, RuntimeNetworkUsage
 
 KIB = 1024
+FIRST = {"block": "rd.bytes", "net": "rx.bytes"}  # libvirt has all counters of a device, or none
 Stats = Mapping[str, Any]
 
 
@@ -54,12 +56,12 @@ def measure_guest(guest: Guest, stats: Stats) -> RuntimeMachineUsage:
 
 
 def named_devices(devices: Mapping[Alias, str], stats: Stats, kind: str) -> Iterator[tuple[str, str]]:
-    """The name of each device of the machine, and the prefix of its counters."""
+    """The name of each device of the machine that has counters now, and their prefix."""
     names = {target: alias.name for alias, target in devices.items()}
     for index in range(count(stats, f"{kind}.count")):
-        target = stats.get(f"{kind}.{index}.name")
-        if target in names:
-            yield names[target], f"{kind}.{index}"
+        target, at = stats.get(f"{kind}.{index}.name"), f"{kind}.{index}"
+        if target in names and f"{at}.{FIRST[kind]}" in stats:
+            yield names[target], at
 
 
 def count(stats: Stats, name: str) -> int:

@@ -63,6 +63,15 @@ def test_a_rate_is_known_between_two_measurements_of_one_start(report: UsageRepo
     assert found.rates == want
 
 
+def test_a_device_that_only_one_measurement_has_makes_no_rate() -> None:
+    """It was attached in between, or could not be asked about: what it counted before is not of these seconds."""
+    now, before = usage(110, 7.5, 1000), usage(100, 5.0)
+    now.machines[0].disks.add(name="data", read_bytes=10**12, written_bytes=10**12)
+    assert [each.rates for each in list_machines(UsageReport(usage=now, previous=before))] == [
+        Rates(0.25, 200.0, 400.0, 300.0, 400.0)
+    ]
+
+
 def test_a_host_without_its_own_measurement_is_not_shown() -> None:
     alone = usage(100, 1.0)
     alone.ClearField("node")
