@@ -225,7 +225,7 @@ def test_a_server_that_allows_only_reading(
     ]
     + [
         ("explain machine web-9", "there is no Machine/default/web-9", "did you mean web-"),
-        ("explain machine zzz", "there is no Machine/default/zzz", "-n NS"),
+        ("explain machine zzz", "there is no Machine/default/zzz", "gitvirt get machines -A"),
         ("tree --pool rack-x", "there is no MachinePool rack-x", "did you mean rack-a?"),
     ],
 )  # fmt: skip
