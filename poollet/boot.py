@@ -23,6 +23,7 @@ Must never happen: guests are released after this run applied `live`; a runtime 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +54,10 @@ class LandedFile:
             return
         try:
             partial = self._path.with_suffix(".partial")
-            partial.write_text(f"{self._clock.now_ms()} {commit}\n", "ascii")
+            with partial.open("w", encoding="ascii") as file:
+                file.write(f"{self._clock.now_ms()} {commit}\n")
+                file.flush()
+                os.fsync(file.fileno())  # after a power failure an older note would have this host ask
             partial.replace(self._path)
         except OSError as error:
             log.warning("cannot note when the report landed path=%s error=%s", self._path, error)

@@ -41,12 +41,12 @@ from poollet.decide.inventory import (
     Inventory,
     Presence,
     Present,
-    UnconfirmedAbsent,
     Unknown,
 )
 from poollet.decide.machine.plan import OFF
 from poollet.decide.memory import FINAL, Entry
 from poollet.decide.plan import plan_object
+from poollet.decide.unanswered import is_absent, keep_absent
 from poollet.report import iri_to_report
 from poollet.sync.live_view import LiveView
 from schemas import report
@@ -98,6 +98,7 @@ def order_objects(current: DecisionPass) -> list[OrderedObject]:
     for order in list_orders(inputs.view, inputs.facts):
         ordered_object = OrderedObject(order, find_presence(order, current))
         if not inputs.host.is_confirmed and is_absent(ordered_object):
+            keep_absent(ordered_object, current)
             continue  # not accepted: it may be on another host by now
         ordered_objects.append(ordered_object)
         current.gates[order.ref] = order.at._replace(
@@ -106,10 +107,6 @@ def order_objects(current: DecisionPass) -> list[OrderedObject]:
             is_answered=is_answered(ordered_object, current),
         )
     return ordered_objects
-
-
-def is_absent(ordered_object: OrderedObject) -> bool:
-    return isinstance(ordered_object.presence, Absent | UnconfirmedAbsent)
 
 
 def find_presence(order: HostOrder, current: DecisionPass) -> Presence:

@@ -184,6 +184,11 @@ def _decode_host(found: Value) -> HostVerdict:
     )
 
 
+def _three(found: Value) -> tuple[bool, bool, bool]:
+    first, second, third = found
+    return bool(first), bool(second), bool(third)
+
+
 def _decode_verdicts(waits: Value, hosts: dict[str, HostVerdict]) -> Verdicts:
     return Verdicts(
         hosts=hosts,
@@ -191,7 +196,7 @@ def _decode_verdicts(waits: Value, hosts: dict[str, HostVerdict]) -> Verdicts:
         is_late=bool(waits["late"]),
         awaited=tuple((_text(name), _text(host)) for name, host in waits["awaited"]),
         is_starting=bool(waits["starting"]),
-        gathers=(bool(waits["gathers"][0]), bool(waits["gathers"][1])),
+        gathers=_three(waits["gathers"]),
         live_seen=_id(waits["liveSeen"]),
         ours=frozenset(map(_text, waits["ours"])),
         descents=frozenset((_text(one), _text(other)) for one, other in waits["descents"]),

@@ -90,14 +90,16 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     """A host that has lost its memory asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
-    may by the commit that grants it its first pool, and else once this process awaits no host any more: one that reports would show an older
-    `live`. While `live` is lost, a tick writes only when all have reported."""
+    may by the commit that grants it its first pool. Else it may once this process awaits no host any more, and has run for one timeout of
+    the fleet: a host that reports would show an older `live`, also one that such a `live` does not know. While `live` is lost, a tick writes
+    only when all have reported."""
     status = edit.record.status
     host = status.host if isinstance(status, POOL_STATUS) else None
     if host is None or host.id != state.grant.host or state.asks in ("", host.answered):
         return edit
     is_held = not view.rewind.is_proven and state.poollet in view.rewind.reports
-    if is_held or (view.awaited_hosts and not is_first_grant(view, state)):
+    is_early = bool(view.awaited_hosts) or view.time_to_gather(view.usual_timeout) > timedelta(0)
+    if is_held or (is_early and not is_first_grant(view, state)):
         return edit.recheck_by(edit.now + RECHECK)
     edit = edit.with_status(host=replace(host, answered=state.asks))
     return edit.log_change(Action.STATUS, f"host {host.id} had lost its memory, and may act again")

@@ -24,7 +24,7 @@ from reconciler.world.reports.heartbeat_watch import HeartbeatWatch
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.recovery_wait import MissingHost
 from reconciler.world.reports.reports import Reports
-from reconciler.world.reports.start_wait import FIRST_REPORTS, AwaitedHost
+from reconciler.world.reports.start_wait import FIRST_READY, FIRST_REPORTS, AwaitedHost
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.verdicts import HostVerdict, VerdictRecord, Verdicts
 from reconciler.world.world import World
@@ -133,8 +133,9 @@ class ReplayWorld(World):
         return timedelta(seconds=1) if self._watch.given.is_starting else timedelta(0)
 
     def time_to_gather(self, time: timedelta) -> timedelta:
-        of_grants, of_ready = self._watch.given.gathers
-        return timedelta(seconds=1) if (of_grants if time == FIRST_REPORTS else of_ready) else timedelta(0)
+        of_grants, of_ready, of_answers = self._watch.given.gathers
+        goes_on = {FIRST_REPORTS: of_grants, FIRST_READY: of_ready}.get(time, of_answers)
+        return timedelta(seconds=1) if goes_on else timedelta(0)
 
     @property
     def missing_hosts(self) -> tuple[MissingHost, ...]:

@@ -22,6 +22,7 @@ def collect_verdicts(world: World) -> Verdicts:
         gathers=(
             world.time_to_gather(FIRST_REPORTS) > timedelta(0),
             world.time_to_gather(FIRST_READY) > timedelta(0),
+            world.time_to_gather(world.usual_timeout) > timedelta(0),
         ),
         live_seen=world.rewind.own,
         ours=frozenset(world.verdict_record.ours),

@@ -246,6 +246,27 @@ def test_what_was_created_late_is_reported_with_its_disks_while_no_orders_are_kn
     assert [each.handle for each in found.volumes] == [each.handle for each in entry.status.volumes] != []
 
 
+def test_a_host_that_asks_accepts_no_order_and_forgets_no_answer() -> None:
+    """Its assignments may be those of an old `live`."""
+    here = site(machine(), machine("full"), machine("new"))
+    here.facts = with_allocatable(here.facts, A, cpu=1000)
+    found = here.settle().machines
+    refused = {name: entry for name, entry in found.items() if entry.phase == "rejected"}
+    there = {name for name, entry in found.items() if entry.phase == "present"}
+    assert refused
+    assert there
+    here.calls.clear()
+    here.put(machine("late"))
+    here.host = HostPermissions(is_confirmed=False)
+    found = here.rounds(4).machines
+    assert here.calls == []
+    assert {name: found[name] for name in refused} == refused
+    assert found.keys() == refused.keys() | there
+    here.host = HostPermissions()
+    found = here.settle().machines
+    assert {name: found[name] for name in refused} == refused, "it is never created under this assignment"
+
+
 def replace_entry(memory: Memory, entry: MachineReport) -> Memory:
     return with_changes(memory, entries={**memory.entries, Key(Kind.MACHINE, *WEB): entry})
 

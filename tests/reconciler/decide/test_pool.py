@@ -130,6 +130,13 @@ class Waiting(Small):
     awaited_hosts = (AwaitedHost("b", "h2", 30.0),)
 
 
+class Started(Small):
+    """A process that started less than a timeout of the fleet ago: a host that live does not know may report yet."""
+
+    def time_to_gather(self, time: timedelta) -> timedelta:
+        return timedelta(seconds=1) if time == self.usual_timeout else timedelta(0)
+
+
 class Held(Small):
     """The report of the pool's own poollet names a commit that live lacks."""
 
@@ -142,6 +149,12 @@ ANSWERS: dict[str, tuple[type[Small], dict[str, Any], str]] = {
     "it was answered": (Small, {"asks": "run-1"}, "run-1"),
     "another host has the grant": (Small, {"asks": "run-2", "grant": Grant("h9", 1)}, "run-1"),
     "other hosts are awaited": (Waiting, {"asks": "run-2"}, "run-1"),
+    "the process has just started": (Started, {"asks": "run-2"}, "run-1"),
+    "it gets its first grant from one that has just started": (
+        Started,
+        {"asks": "run-2", "grant": Grant("h1", 2, is_new=True)},
+        "run-2",
+    ),
     "it gets the grant now": (Waiting, {"asks": "run-2", "grant": Grant("h1", 2, is_new=True)}, "run-2"),
     "its report is held": (Held, {"asks": "run-2"}, "run-1"),
 }
