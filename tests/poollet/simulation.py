@@ -167,7 +167,10 @@ class Simulation:
     def is_at_ease(self) -> bool:
         """All processes run, and none of them waits for a time to come."""
         runs = self.runs.values()
-        is_waiting = any(run.recheck_at_ms is not None or not run.publisher.has_landed for run in runs)
+        is_waiting = any(
+            run.recheck_at_ms is not None or not run.publisher.has_landed or run.publisher.is_asking
+            for run in runs
+        )
         return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting
 
     def round(self) -> None:

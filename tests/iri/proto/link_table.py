@@ -23,9 +23,10 @@ AGENT_MESSAGES = {
     "NetworkDevice": "1 name string; 2 mac string; 3 driver string; 4 megabits_per_second int64",
     "Firmware": "1 vendor string; 2 version string; 3 date string; 4 is_uefi bool",
     "Usage": f"1 time {TIME}; 2 node NodeUsage; 3 machines *MachineUsage",
-    "NodeUsage": f"1 cpu_time {DURATION}; 2 load double; 3 memory_used_bytes int64; 4 disks *DiskUsage; 5 networks *NetworkUsage",
+    "NodeUsage": f"1 cpu_time {DURATION}; 2 load double; 3 memory_used_bytes int64; 4 disks *DiskUsage; 5 networks *NetworkUsage; "
+    "6 cpus int64; 7 memory_bytes int64",
     "MachineUsage": f"1 uid string; 2 namespace string; 3 name string; 4 cpu_time {DURATION}; 5 memory_used_bytes int64; "
-    "6 disks *DiskUsage; 7 networks *NetworkUsage",
+    "6 disks *DiskUsage; 7 networks *NetworkUsage; 8 guest_memory_bytes int64; 9 guest_available_bytes int64",
     "DiskUsage": "1 name string; 2 read_bytes int64; 3 written_bytes int64; 4 reads int64; 5 writes int64; 6 used_bytes int64",
     "NetworkUsage": "1 name string; 2 received_bytes int64; 3 sent_bytes int64; 4 received_packets int64; 5 sent_packets int64",
     "OfferReply": "1 offer_id string; 2 answers *OfferAnswer",
@@ -33,19 +34,21 @@ AGENT_MESSAGES = {
     "Reason": "1 reason string; 2 message string; 3 resource string; 4 need string; 5 have string",
     "PipeRefused": "1 pipe_id string; 2 reason Reason",
     "Leaving": "1 cause Leaving.Cause",
-    "ServerMessage": "message: 1 welcome Welcome; 2 heartbeat Heartbeat; 3 live_moved LiveMoved; 4 offer Offer; 5 open_pipe OpenPipe .",
+    "ServerMessage": "message: 1 welcome Welcome; 2 heartbeat Heartbeat; 3 live_moved LiveMoved; 4 offer Offer; 5 open_pipe OpenPipe; "
+    "6 close_pipe ClosePipe .",
     "Welcome": f"1 instance string; 2 version string; 3 heartbeat_interval {DURATION}; 4 usage_interval {DURATION}; "
     "5 number uint64",
     "LiveMoved": "1 commit string",
     "Offer": f"1 id string; 2 objects *OfferedObject; 3 reserve {DURATION}",
     "OfferedObject": "1 kind string; 2 namespace string; 3 name string; 4 uid string; 5 pool string; 6 epoch int64; 7 charge string>int64; "
     "8 manifest bytes",
-    "OpenPipe": "1 id string; kind: 2 console ConsoleTarget; 3 logs LogsTarget; 4 forward ForwardTarget .",
+    "OpenPipe": "1 id string; kind: 2 console ConsoleTarget; 3 logs LogsTarget; 4 forward ForwardTarget .; 5 client string",
+    "ClosePipe": "1 id string",
     "MachineTarget": "1 uid string; 2 namespace string; 3 name string",
     "ConsoleTarget": "1 machine MachineTarget",
-    "LogsTarget": "1 machine MachineTarget; 2 tail_lines int64; 3 follow bool",
+    "LogsTarget": "1 machine MachineTarget; 2 tail_lines int64; 3 follow bool; 4 previous bool",
     "ForwardTarget": "1 machine MachineTarget; 2 port int32",
-    "Chunk": "1 pipe_id string; 2 data bytes; 3 terminal_size TerminalSize; 4 is_end bool",
+    "Chunk": "1 pipe_id string; 2 data bytes; 3 terminal_size TerminalSize; 4 is_end bool; 5 exit_status ?int32; 6 problem Reason",
     "TerminalSize": "1 columns int32; 2 rows int32",
     "JoinRequest": "1 token string; 2 poollet string; 3 certificate bytes; 4 ssh_public_key string; 5 proof bytes",
     "JoinResponse": "1 branch string; 2 commit string; 3 is_merged bool",
@@ -74,10 +77,10 @@ CONTROLLER_MESSAGES = {
     "WatchInstancesRequest": "1 namespaces *string; 2 selector string>string",
     "InstanceEvent": "1 cause InstanceEvent.Cause; 2 status InstanceStatus; 3 is_expected bool",
     "ConsoleRequest": "1 instance InstanceRef; 2 chunk Chunk",
-    "LogsRequest": "1 instance InstanceRef; 2 tail_lines int64; 3 follow bool",
+    "LogsRequest": "1 instance InstanceRef; 2 tail_lines int64; 3 follow bool; 4 previous bool",
     "ForwardRequest": "1 instance InstanceRef; 2 port int32; 3 chunk Chunk",
     "UsageRequest": "1 nodes *string; 2 instances *InstanceRef; 3 follow bool",
-    "UsageReport": "1 node string; 2 usage Usage",
+    "UsageReport": "1 node string; 2 usage Usage; 3 previous Usage",
 }
 
 ENUMS = {

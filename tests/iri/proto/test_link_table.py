@@ -35,14 +35,19 @@ def type_of(field: FieldDescriptor) -> str:
     name = (
         short((message or field.enum_type).full_name) if message or field.enum_type else SCALARS[field.type]
     )
-    return f"*{name}" if field.is_repeated else name
+    return f"{'*' * field.is_repeated}{'?' * is_optional(field)}{name}"
+
+
+def is_optional(field: FieldDescriptor) -> bool:
+    """Whether its absence differs from its default: protobuf makes a group of its own of it."""
+    return field.containing_oneof is not None and field.containing_oneof.name.startswith("_")
 
 
 def row(message: Descriptor) -> str:
     """As in the table, but for line breaks."""
     words, group = [], ""
     for field in sorted(message.fields, key=lambda one: one.number):
-        of = field.containing_oneof.name if field.containing_oneof else ""
+        of = field.containing_oneof.name if field.containing_oneof and not is_optional(field) else ""
         if group and of != group:
             words[-1] += " ."
         words.append(f"{f'{of}: ' if of and of != group else ''}{field.number} {field.name} {type_of(field)}")
