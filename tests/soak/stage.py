@@ -286,7 +286,6 @@ class Stage(Simulation):
             (run.recheck_at_ms is not None and run.recheck_at_ms < soon_ms)
             or not run.publisher.has_landed
             or not run.publisher.is_flushed
-            or run.publisher.is_asking
             or is_removing(run)
             for run in runs
         )

@@ -114,11 +114,14 @@ def answering(fleet_repo: FleetRepo) -> Iterator[None]:
     is_over = threading.Event()
 
     def answer() -> None:
+        failures = 0
         while not is_over.wait(ANSWER_SECONDS):
             try:
                 fleet_repo.answer()
+                failures = 0
             except AssertionError:
-                if fleet_repo.repo.exists():  # a test may move it away in the midst
+                failures += 1  # a test may move the repo away and back in the midst
+                if failures > 1 and fleet_repo.repo.exists():
                     raise
 
     thread = threading.Thread(target=answer)
