@@ -245,7 +245,7 @@ def test_disk_is_attached_although_qemu_has_leaked_it(
     lab.has("data")
     assert len(lab.nodes()) == 2, "once"
     assert any(lab.path in str(device) for device in lab.ask("query-block"))
-    assert len(lab.messages("LeakRepaired")) == 1
+    eventually(lambda: len(lab.messages("LeakRepaired")), lambda count: count == 1, SECONDS, "say so")
     assert lab.daemon.guests().keys() == {lab.id}
     lab.order(DetachVolume("data"))
     lab.until(lambda machine: "data" not in devices(machine), "release it")
@@ -267,7 +267,7 @@ def test_network_interface_is_attached_although_qemu_has_leaked_it(
     eventually(
         lambda: "vnet77" in lab.daemon.inside("ip", "link").stdout, operator.not_, SECONDS, "release its TAP"
     )
-    assert len(lab.messages("LeakRepaired")) == 1
+    eventually(lambda: len(lab.messages("LeakRepaired")), lambda count: count == 1, SECONDS, "say so")
     lab.order(DetachInterface("second"))
     lab.until(lambda machine: "second" not in devices(machine), "release it")
 
