@@ -50,10 +50,10 @@ from poollet.report.provider_events import ProviderEvents
 from poollet.runtimes.executor import Executor, OnEnd, StillValid
 from poollet.runtimes.runtime_client import RuntimeClient
 from poollet.runtimes.runtime_lists import Listing, RuntimeLists
-from poollet.sync.confirmation import OrdersQuestion, Remembers
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
+from poollet.sync.orders_question import OrdersQuestion, Remembers
 from poollet.sync.report_lease import Acquire, Candidate, LeaseVerdict, Wait
 from poollet.sync.report_publisher import ReportPublisher
 from reconciler.gitstore.report_author import CANDIDATE

@@ -7,7 +7,7 @@ All is read when it is asked for, from values that other threads replace as a wh
     RemoteUnreachable    the fleet's repo cannot be fetched or pushed
     RuntimeUnreachable   a runtime does not answer
     ReportNotLanded      no report of this run is on its ref, and the host is not a candidate
-    NotConfirmed         this run has no memory, and no reconciler has answered it yet (sync/confirmation.py)
+    NotConfirmed         the host lost its local state, and no reconciler has answered it yet (sync/orders_question.py)
     LiveNotApplied       the head of `live` is not applied: it awaits an approval, or is of another fleet
 """
 

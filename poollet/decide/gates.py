@@ -9,7 +9,7 @@ for what the runtime lists:
     LiveNotApplied     `live` is missing, unsigned, rewritten or unread        create change remove discard fence
     NoReportLease      another host's report is on the ref                     create change remove discard        report
     ReportNotLanded    no report of this run is on the ref yet                 create change remove discard
-    NotConfirmed       this run began without memory, and is not answered yet  create change remove discard
+    NotConfirmed       the host lost its local state, and was not answered yet  create change remove discard
     Leaving            the process ends, or the host leaves                    create change remove discard fence
     UnreadableFiles    a file on `live` cannot be read                                              discard
     NotGranted         its assignment is not this host's, or of another epoch  create change remove                report
@@ -35,8 +35,8 @@ is queued when that is closed.
 Why a report has to land first: two runs of one name would both act until one of them loses a push. After the first push
 of this run the other one finds another run's report on the ref, and stops.
 
-Why a run without memory waits: its own report and `live` may both be out of a backup, and neither shows that. It asks in its report
-(`asks`), and a reconciler to which the other hosts have reported answers on `live` (sync/confirmation.py).
+Why a host that lost its local state waits: its own report and `live` may both be out of a backup, and neither shows that. It asks in its report
+(`asks`), and a reconciler to which the other hosts have reported answers on `live` (sync/orders_question.py).
 
 A call that all gates let pass waits further for what it needs: dependencies and the volume's claim
 (dependencies), for its next attempt (retry), and right before it is made `live` is asked once more

@@ -3,14 +3,14 @@
 Theory of operation
 -------------------
 Whoever may push to `live` can imitate the form (`gitstore.live_commit`). A process knows what it wrote. Of each other commit that has come to the
-first-parent line since its last look, and at its start of the head alone, it asks what it can:
+first-parent line since its last look, and at its start of the head alone, it checks what it can:
 
-    it can ask      when                                      unproven where
-    who signed it   it signs its own commits                  nobody; or neither its own key, nor a signer of gitvirt.yaml
+    it can check    when                                      unproven where
+    its signature   it signs its own commits                  it has none, or one of neither its own key nor a signer of gitvirt.yaml
     its inputs      `audit.ref` is set, and was set before    it names none or several, they are on no line, cannot be read, or are of another commit
 
 An unproven commit is logged once. With `signatures {mode: enforce}` one that is not signed so also holds: nothing is written for as long as it is in
-the history of `live`, and no key that counts now signed it. At a start that is so where the mode was the same before: else nobody could turn it
+the history of `live` and has no signature of a key that is listed now. At a start that is so where the mode was the same before: else nobody could turn it
 on. Inputs alone hold nothing: a server may have refused them.
 
 Must never happen: a commit that this process wrote counts as unproven, since that would stop a fleet for ever.

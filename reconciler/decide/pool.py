@@ -89,7 +89,7 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 
 
 def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
-    """A host that has lost its memory asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
+    """A host that lost its local state asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
     may by the commit that grants it its first pool. Else it may once this process awaits no host any more, and has run for one timeout of
     the fleet: a host that reports would show an older `live`, also one that such a `live` does not know. While `live` is lost, a tick writes
     only when all have reported."""
@@ -102,7 +102,7 @@ def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     if is_held or (is_early and not is_first_grant(view, state)):
         return edit.recheck_by(edit.now + RECHECK)
     edit = edit.with_status(host=replace(host, answered=state.asks))
-    return edit.log_change(Action.STATUS, f"host {host.id} had lost its memory, and may act again")
+    return edit.log_change(Action.STATUS, f"host {host.id} lost its local state, and may act again")
 
 
 def is_first_grant(view: View, state: PoolState) -> bool:

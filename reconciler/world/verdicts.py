@@ -62,7 +62,7 @@ class Verdicts:
     awaited: tuple[tuple[str, str], ...] = ()  # name and hostID
     is_starting: bool = False  # the time for first reports is not over, and a pool waits for one
     # Whether the times since the start go on in which hosts that start together are written together: for grants, and for being ready;
-    # and in which no host without memory is answered.
+    # and in which no host that lost its local state is answered.
     gathers: tuple[bool, bool, bool] = (False, False, False)
     live_seen: ObjectId | None = None  # a commit that the process saw on live and that live lacks
     ours: frozenset[ObjectId] = frozenset()  # commits that live lacks and a reconciler of this fleet wrote

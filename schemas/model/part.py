@@ -194,7 +194,7 @@ class PreviousAssignment(Part, frozen=True):
 
 class GrantedHost(Part, frozen=True):
     """The host that a pool is granted to, by its hostID. Its epoch is a field beside it, and grows with each grant. `answered` is what the
-    host asked for when it had lost its memory: it acts by this `live`."""
+    host asked for when it had lost its local state: it acts by this `live`."""
 
     id: str
     answered: str = ""

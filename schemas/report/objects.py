@@ -72,7 +72,9 @@ class PoolletReport(ReportPart, frozen=True):
     leaving: Literal["stopping", "leaving"] | None = None
     hardware_id: str = msgspec.field(name="hardwareID", default="")
     boot_id: str = msgspec.field(name="bootID", default="")
-    asks: str = ""  # a host without memory acts once `status.host.answered` of its pool says the same
+    asks: str = (
+        ""  # a host that lost its local state acts once `status.host.answered` of its pool says the same
+    )
 
 
 class HeldObject(ReportPart, frozen=True):

@@ -1,4 +1,4 @@
-"""Whether a run may act by the `live` that it reads: one that has no memory asks, and the reconciler answers.
+"""Whether a run may act by the `live` that it reads: one whose host lost its local state asks, and the reconciler answers.
 
 Theory of operation. Each commit of `live` that a host applies contains the one before (live_policy.py). What it applied last is in its
 own report. A host that comes back, and a Git server that was restored, may both show an older report beside an older `live`, which
@@ -10,17 +10,17 @@ orders what runs on other hosts by now. Neither shows that it is old. But a host
     is any other, or absent    has another disk or an older one, is new,    asks: its report has `asks`, and it changes nothing before
                                or the Git server was restored               `status.host.answered` of one of its pools says the same
 
-A reconciler answers by the commit that grants the host its first pool, and else once it awaits no host: each that it knows has reported,
-or stayed silent for its heartbeat timeout (start_wait.py). One that reports would show that `live` is older than what it applied. While `live` is lost, that is part of the commit that takes over what runs (decide/pool.py). A report
-that landed while this run asked is not noted, so that the next run asks again.
+A reconciler answers by the commit that grants the host its first pool. Else it answers once each host that it knows has reported, or was
+silent for its heartbeat timeout (start_wait.py), and it has run for one timeout of the fleet itself: a host that reports would show that
+`live` is older than what it applied. While `live` is lost, that is part of the commit that takes over what runs (decide/pool.py). A report that landed while this run asked is not noted, so that the next run asks again.
 
 Guests go on as they are meanwhile, and what another host has on `live` is powered off, as ever. An order for an object that is not here
 is not accepted, because it may be on another host.
 
-Limits: a disk and a Git server that are both restored to the very same moment look as if nothing had happened. The answer is as good as
-what the reconciler heard: of a host that stays silent for its timeout, or that an old `live` does not know, it knows nothing.
+Limits: a disk and a Git server that are both restored to the very same moment look as if nothing had happened. A host that
+reports nothing for a whole timeout after the start of the reconciler, because it is cut off, cannot show that `live` is old.
 
-Must never happen: a host without memory creates, starts, changes or removes something by an older `live`.
+Must never happen: a host that lost its local state creates, starts, changes or removes something by an older `live`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OrdersQuestion:
         if not self._remembers(reported):
             self.asks = self._instance
             log.info(
-                "this host has no memory of the report on its ref, and asks before it acts name=%s",
+                "the report on the ref is not the last one of this host, so it asks before it acts name=%s",
                 self._name,
             )
 
