@@ -92,6 +92,8 @@ class Stage(Simulation):
     clones: dict[str, Clone] = field(default_factory=dict)  # by the host that each is a copy of
     # What an old disk image, or a restored `live`, left on hosts beside what is ordered: hosts and uids.
     remains: set[tuple[str, str]] = field(default_factory=set)
+    # What ran on a host when a stranger replaced its report while `live` was lost: nobody else could know of it.
+    hidden: set[tuple[str, str]] = field(default_factory=set)
     ordered_before: set[str] = field(default_factory=set)  # uids that a lost `live` ordered to be removed
     audit: CommitAudit | None = None  # of each commit that a reconciler writes
     _busy: set[str] = field(default_factory=set)
@@ -156,15 +158,24 @@ class Stage(Simulation):
         ]
 
     def writers(self, name: str) -> list[tuple[str, str]]:
-        """Handles of attached volumes, and the machines that run with them."""
+        """Handles of attached volumes, and the machines that run with them. Without those that a stranger hid."""
         guests = self.machines[name].host.state.list_records(SimulatedMachine).values()
         return [
             (entry.handle, one.machine.id)
             for one in guests
             if one.phase in IS_ON
+            and (name, one.machine.labels.get(UID_LABELS[RuntimeMachine], "")) not in self.hidden
             for entry in one.machine.status.volumes
             if entry.handle
         ]
+
+    def hide(self, name: str) -> None:
+        """A stranger has replaced its report. What `live` does not assign there is known to nobody else from now on."""
+        assigned = {one.metadata.uid: one.status.assignment for one in self.live().all(Declared)}
+        for uid in self.running(name):
+            given = assigned.get(uid)
+            if given is None or given.pool != name:
+                self.hidden.add((name, uid))
 
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host

@@ -138,6 +138,16 @@ def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machin
         life.laws._once()
 
 
+def test_a_stranger_hides_only_what_the_restored_live_does_not_assign_to_his_host() -> None:
+    life = quiet_life()
+    name = choose_busy_host(life)
+    life.stage.hide(name)
+    assert not life.stage.hidden
+    life.stage.fleet.commit(dict.fromkeys(life.stage.texts()))
+    life.stage.hide(name)
+    assert life.stage.hidden == {(name, uid) for uid in life.stage.running(name)}
+
+
 def machine_on(pool: str, name: str, disk: str) -> str:
     return (
         f"apiVersion: {COMPUTE}\nkind: Machine\nmetadata:\n  name: {name}\n"
