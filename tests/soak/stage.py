@@ -92,7 +92,7 @@ class Stage(Simulation):
     clones: dict[str, Clone] = field(default_factory=dict)  # by the host that each is a copy of
     # What an old disk image, or a restored `live`, left on hosts beside what is ordered: hosts and uids.
     remains: set[tuple[str, str]] = field(default_factory=set)
-    # What ran on a host when a stranger replaced its report while `live` was lost: nobody else could know of it.
+    # What ran on a host when its report was forged while `live` was lost: no reconciler could know of it.
     hidden: set[tuple[str, str]] = field(default_factory=set)
     ordered_before: set[str] = field(default_factory=set)  # uids that a lost `live` ordered to be removed
     audit: CommitAudit | None = None  # of each commit that a reconciler writes
@@ -158,7 +158,7 @@ class Stage(Simulation):
         ]
 
     def writers(self, name: str) -> list[tuple[str, str]]:
-        """Handles of attached volumes, and the machines that run with them. Without those that a stranger hid."""
+        """Handles of attached volumes, and the machines that run with them. Without those that a forged report hid."""
         guests = self.machines[name].host.state.list_records(SimulatedMachine).values()
         return [
             (entry.handle, one.machine.id)
@@ -170,7 +170,7 @@ class Stage(Simulation):
         ]
 
     def hide(self, name: str) -> None:
-        """A stranger has replaced its report. What `live` does not assign there is known to nobody else from now on."""
+        """Its report was forged. From now on no reconciler can know what runs there and `live` does not assign."""
         assigned = {one.metadata.uid: one.status.assignment for one in self.live().all(Declared)}
         for uid in self.running(name):
             given = assigned.get(uid)

@@ -138,7 +138,7 @@ def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machin
         life.laws._once()
 
 
-def test_a_stranger_hides_only_what_the_restored_live_does_not_assign_to_his_host() -> None:
+def test_a_forged_report_hides_only_what_the_restored_live_does_not_assign_to_its_host() -> None:
     life = quiet_life()
     name = choose_busy_host(life)
     life.stage.hide(name)
