@@ -53,7 +53,7 @@ from poollet.runtimes.runtime_lists import Listing, RuntimeLists
 from poollet.sync.git_sync import GitSync
 from poollet.sync.live_sync import LiveProblem, LiveState, LiveSync
 from poollet.sync.live_view import PoolId
-from poollet.sync.orders_question import OrdersQuestion, Remembers
+from poollet.sync.orders_question import OrdersQuestion, QuestionOf
 from poollet.sync.report_lease import Acquire, Candidate, LeaseVerdict, Wait
 from poollet.sync.report_publisher import ReportPublisher
 from reconciler.gitstore.report_author import CANDIDATE
@@ -96,7 +96,7 @@ class AgentParts:
     ask: Callable[[str], None]
     clock: Clock
     decide: Callable[[DecisionInput], Decision] = decide
-    remembers: Remembers = lambda _: True
+    question_of: QuestionOf = lambda _: ""
 
 
 class Agent:
@@ -122,7 +122,7 @@ class Agent:
         self._memory = Memory()
         self.last_report = Report()
         self.problem: LiveProblem | None = None  # why the head of `live` is not applied
-        self.confirmation = OrdersQuestion(setup.name, setup.host_id, setup.instance, parts.remembers)
+        self.confirmation = OrdersQuestion(setup.name, setup.host_id, setup.instance, parts.question_of)
         self._has_begun = False
         self._is_quiet = False
 
@@ -375,7 +375,7 @@ class Agent:
         self.last_report = assemble_report(by, pools, decision, self._events.all(), self.last_report, at)
         files = render(self.last_report)
         news = {**files, **render(select_error_entries(self.last_report, self._provider_events.reasons))}
-        self.publisher.is_asking = self.confirmation.asks != ""
+        self.publisher.asks = self.confirmation.asks
         self.publisher.offer(files, interval, news)
 
     def _candidate(self) -> report.CandidateReport:

@@ -47,37 +47,40 @@ class LandedFile:
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
 
-    def write(self, commit: ObjectId, is_asking: bool = False) -> None:
-        """Called after each report that landed; one of a run that asks is not remembered. A disk that is full must not keep the host from
-        reporting."""
-        if is_asking:
-            return
+    def write(self, commit: ObjectId, asks: str = "") -> None:
+        """Called after each report that landed, with what it `asks`. A disk that is full must not keep the host from reporting."""
         try:
             partial = self._path.with_suffix(".partial")
             with partial.open("w", encoding="ascii") as file:
-                file.write(f"{self._clock.now_ms()} {commit}\n")
+                file.write(f"{self._clock.now_ms()} {commit} {asks}".rstrip() + "\n")
                 file.flush()
                 os.fsync(file.fileno())  # after a power failure an older note would have this host ask
             partial.replace(self._path)
         except OSError as error:
             log.warning("cannot note when the report landed path=%s error=%s", self._path, error)
 
-    def remembers(self, commit: ObjectId | None) -> bool:
-        """Whether the report on the ref is the last one of this host that landed. It is not where this file was lost or is older, as on a disk
-        that was restored; nor where the ref is, as on a Git server that was."""
-        try:
-            words = self._path.read_text("ascii").split()
-        except (OSError, ValueError):
-            return False
-        return len(words) == 2 and words[1] == commit
+    def question_of(self, commit: ObjectId | None) -> str | None:
+        """What the report on the ref asks, often nothing, if it is the last one of this host that landed. None if it is another: where this
+        file was lost or is older, as on a disk that was restored; or where the ref is, as on a Git server that was."""
+        words = self._words()
+        if len(words) not in (2, 3) or words[1] != commit:
+            return None
+        return words[2] if len(words) == 3 else ""
 
     def age_ms(self) -> int | None:
-        """None where it is not known: no file, one that cannot be read, or a time to come."""
-        try:
-            age_ms = self._clock.now_ms() - int(self._path.read_text("ascii").split()[0])
-        except (OSError, ValueError, IndexError):
+        """None where it is not known: no file, one that cannot be read, a report that asks, or a time to come."""
+        words = self._words()
+        if len(words) not in (1, 2) or not words[0].isdecimal():
             return None
+        age_ms = self._clock.now_ms() - int(words[0])
         return age_ms if age_ms >= 0 else None
+
+    def _words(self) -> list[str]:
+        """The time, the commit and what it asks; the time alone in the file of an earlier version."""
+        try:
+            return self._path.read_text("ascii").split()
+        except (OSError, ValueError):
+            return []
 
 
 @dataclass(frozen=True, slots=True)

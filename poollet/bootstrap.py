@@ -393,7 +393,7 @@ def build_worker(
         ),
         ask=lambda runtime: observers[runtime].request_list(),
         clock=ambient.clock,
-        remembers=landed.remembers,
+        question_of=landed.question_of,
     )
     usage = UsageReader(connections, ambient.clock.moment_ms)
     return AgentWorker(Agent(setup, parts), tuple(observers.values()), waker, usage)

@@ -85,8 +85,8 @@ def _attach(
 def _after(landed: OnLanded, link: PoolletLink) -> OnLanded:
     """What was done after a report has landed, and then the servers are told."""
 
-    def on_landed(commit: ObjectId, is_asking: bool) -> None:
-        landed(commit, is_asking)
+    def on_landed(commit: ObjectId, asks: str) -> None:
+        landed(commit, asks)
         link.report_moved(commit)
 
     return on_landed

@@ -50,7 +50,7 @@ from schemas.settings.duration import milliseconds
 log = logging.getLogger(__name__)
 
 # With the commit of a report that landed, and whether this run still asks if it may act.
-OnLanded: TypeAlias = Callable[[ObjectId, bool], None]
+OnLanded: TypeAlias = Callable[[ObjectId, str], None]
 
 AUTHOR_MAIL = "poollet@gitvirt.dev"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -74,8 +74,8 @@ class ReportPublisher:
     def __init__(self, lease: ReportLease, clock: Clock, chance: random.Random, least_ms: int = 0) -> None:
         self.lease = lease
         self.ref = lease.ref
-        self.on_landed: OnLanded = lambda _commit, _is_asking: None
-        self.is_asking = False  # whether the offered report asks
+        self.on_landed: OnLanded = lambda _commit, _asks: None
+        self.asks = ""  # in the offered report
         self.ended = ""
         self.waiting = ""
         self._clock = clock
@@ -358,7 +358,7 @@ class ReportPublisher:
             is_complete = self._offer is None or self._offer.essence == pending.essence
             self._owed_ms = None if is_complete else self._clock.moment_ms()
         self.lease.has_landed = True
-        self.on_landed(commit, self.is_asking)
+        self.on_landed(commit, self.asks)
         self._written_ms = self._clock.moment_ms()
         log.info("report written ref=%s files=%d", self.ref, len(written.edits))
 

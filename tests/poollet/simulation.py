@@ -168,7 +168,7 @@ class Simulation:
         """All processes run, and none of them waits for a time to come."""
         runs = self.runs.values()
         is_waiting = any(
-            run.recheck_at_ms is not None or not run.publisher.has_landed or run.publisher.is_asking
+            run.recheck_at_ms is not None or not run.publisher.has_landed or run.publisher.asks != ""
             for run in runs
         )
         return self.reconciler is not None and len(runs) == len(self.hosts) and not is_waiting

@@ -72,12 +72,13 @@ class Note:
     """What a poollet notes beside its mirror: which of its reports landed last."""
 
     commit: str | None = None
+    asks: str = ""
 
-    def write(self, commit: str, is_asking: bool) -> None:
-        self.commit = self.commit if is_asking else commit
+    def write(self, commit: str, asks: str) -> None:
+        self.commit, self.asks = commit, asks
 
-    def remembers(self, commit: str | None) -> bool:
-        return self.commit is not None and self.commit == commit
+    def question_of(self, commit: str | None) -> str | None:
+        return self.asks if self.commit is not None and self.commit == commit else None
 
 
 @dataclass
@@ -171,7 +172,7 @@ class Run:
                 lambda _: None,
                 clock,
                 self.decide,
-                remembers=self.note.remembers if self.note is not None else lambda _: True,
+                question_of=self.note.question_of if self.note is not None else lambda _: "",
             ),
         )
 

@@ -114,15 +114,18 @@ def test_a_report_of_a_time_to_come_is_not_recent(tmp_path: Path) -> None:
 
 def test_a_host_remembers_its_last_report_and_no_other(tmp_path: Path) -> None:
     landed = LandedFile(tmp_path / "a.landed", Time().clock)
-    assert not landed.remembers(None), "a new host"
-    assert not landed.remembers(COMMIT)
+    assert landed.question_of(None) is None, "a new host"
+    assert landed.question_of(COMMIT) is None
     landed.write(COMMIT)
-    assert landed.remembers(COMMIT)
-    assert not landed.remembers(None), "its report was removed"
-    landed.write(OTHER, is_asking=True)
-    assert not landed.remembers(OTHER), "the next run asks again"
+    assert landed.question_of(COMMIT) == ""
+    assert landed.question_of(None) is None, "its report was removed"
+    assert landed.age_ms() is not None
+    landed.write(OTHER, "run-1")
+    assert landed.question_of(OTHER) == "run-1", "the next run goes on with the question"
+    assert landed.question_of(COMMIT) is None
+    assert landed.age_ms() is None, "guests of a host that asks do not start at once"
     (tmp_path / "a.landed").write_text("1700000000000")
-    assert not landed.remembers(COMMIT), "an earlier version of gitvirt noted the time alone"
+    assert landed.question_of(COMMIT) is None, "an earlier version of gitvirt noted the time alone"
     assert landed.age_ms() is not None
 
 

@@ -5,6 +5,7 @@ A stock provider starts its guests as it likes after a boot, and cannot be told 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ class DiskImage:
     host: HostRecord
     records: tuple[Record, ...]
     ended: tuple[str, ...]
-    note: str | None  # of its poollet
+    note: Note  # of its poollet
     id: int
 
     def boot(self, staged: StagedHost) -> None:
@@ -47,7 +48,7 @@ def take(life: Life, name: str) -> DiskImage:
     host = life.stage.machines[name].host
     host.run_due()
     records = tuple(host.state.all_records())
-    note = life.stage.notes.get(name, Note()).commit
+    note = dataclasses.replace(life.stage.notes.get(name, Note()))
     return DiskImage(host.record, records, host.ended.ids, note, life.stage.ids[name][-1])
 
 

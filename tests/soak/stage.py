@@ -5,6 +5,7 @@ Owns who lives and what each may reach. It must not know what people wish for, n
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -221,7 +222,7 @@ class Stage(Simulation):
         """It comes back from an older image of its disks."""
         there = set(self.uids(name).values())
         self.end(name)
-        self.notes[name] = Note(image.note)
+        self.notes[name] = dataclasses.replace(image.note)
         self.clones.pop(name, None)
         staged = StagedHost(self.time, self.profile, seed=image.host.seed)
         image.boot(staged)
@@ -233,7 +234,7 @@ class Stage(Simulation):
         key = f"{name} clone"
         self.machines[key] = StagedHost(self.time, self.profile, seed=image.host.seed)
         image.boot(self.machines[key])
-        self.notes[key] = Note(image.note)
+        self.notes[key] = dataclasses.replace(image.note)
         host = self.machines[key].host
         with host.lock(even_when_down=True) as now_ns:
             machine_calls.restart_host(host, 1_000_000_000, now_ns, is_crash=True)
