@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.reader.value import MAX_DEPTH
 
@@ -98,6 +98,43 @@ def parse_events(text: str) -> Iterator[ParseEvent]:
         yield ParseEvent(
             ParseEventType.BROKEN, (0, 0) if mark is None else _within(text, mark.line + 1, mark.column + 1)
         )
+
+
+class Node(NamedTuple):
+    """A node of a document with the characters that it takes. `entries` are those of a mapping; None for scalars and lists."""
+
+    start: int
+    end: int
+    column: int  # from 0
+    text: str = ""
+    style: str = ""  # of a scalar: `|`, `>`, a quote, or empty
+    is_flow: bool = False
+    entries: tuple[tuple[Node, Node], ...] | None = None
+    is_scalar: bool = False
+
+
+def compose_document(text: str) -> Node | None:
+    """The one document of a text by its places, or None where it has several, or libyaml cannot read it. For edits in place; what the
+    values are says the parser alone."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        root = yaml.compose(_SURROGATE.sub(r"\\ue0ff", _NOT_1_1.sub("x", text)), Loader=loader)
+    except yaml.YAMLError:
+        return None
+    return _node(root) if root is not None else None
+
+
+def _node(found: Any) -> Node:
+    """Without what is below a list."""
+    start, end, column = found.start_mark.index, found.end_mark.index, found.start_mark.column
+    if found.id == "mapping":
+        entries = tuple((_node(key), _node(value)) for key, value in found.value)
+        return Node(start, end, column, is_flow=bool(found.flow_style), entries=entries)
+    if found.id == "scalar":
+        return Node(start, end, column, found.value, found.style or "", is_scalar=True)
+    return Node(start, end, column, is_flow=bool(found.flow_style))
 
 
 def _within(text: str, line: int, column: int) -> Position:
