@@ -1,4 +1,4 @@
-"""Lives one after the other until the time is over: python -m tests.soak [--seconds N] [--seed N] [--steps N] [--lives N]."""
+"""Lives one after the other until the time is over: python -m tests.soak [--seconds N] [--seed N] [--steps N] [--rests N] [--lives N]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", default="", help="of the first life; the next ones count on")
-    parser.add_argument("--steps", type=int, default=0, help="of each life; by chance where not given")
+    parser.add_argument(
+        "--steps", type=int, default=0, help="of each life up to a rest; by chance where not given"
+    )
+    parser.add_argument("--rests", type=int, default=0, help="of each life; by chance where not given")
     parser.add_argument("--lives", type=int, default=sys.maxsize)
     parser.add_argument("--behavior", default="gitvirt", help="of the runtimes: gitvirt, stock-libvirt, ...")
     parser.add_argument("--audit", action="store_true", help="compute each commit of a reconciler again")
@@ -37,12 +40,7 @@ def main() -> int:
     left_out = () if given.behavior == disk_images.OURS else disk_images.ONLY_OURS
     reached = Counter({name: 0 for name in (*ACTS, *OUTCOMES) if name not in left_out})
     while lives < given.lives and time.monotonic() < end:
-        life = Life(
-            first + lives,
-            given.steps or random.Random(first + lives).randint(20, 150),
-            given.behavior,
-            given.audit,
-        )
+        life = choose_life(first + lives, given)
         try:
             life.live()
         except BrokenError as error:
@@ -67,6 +65,13 @@ def main() -> int:
     if missing:
         print(f"never reached in {steps} steps: {', '.join(missing)}")
     return 1 if broken or missing else 0
+
+
+def choose_life(seed: int, given: argparse.Namespace) -> Life:
+    """By its seed, but for what is given. Most lives end at their first rest."""
+    chance = random.Random(seed)
+    steps, rests = chance.randint(20, 150), chance.choice((1, 1, 1, 1, 2, 4))
+    return Life(seed, given.steps or steps, given.behavior, given.rests or rests, given.audit)
 
 
 def show_speed(lived_ms: int, cpu_seconds: float) -> str:

@@ -59,6 +59,9 @@ class Laws:
     uids: dict[Key, str] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # uids that ever had a pool
     given: dict[str, str] = field(default_factory=dict)  # assignments that were ever seen, and their pools
+    assigned: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # hosts and uids that this `live` ever assigned
     reports: dict[str, str | None] | None = None  # while `live` is recovered: those of the moment of its loss
 
     def check(self) -> None:
@@ -99,7 +102,7 @@ class Laws:
                 or not stage.is_descendant(head, applied)
             ):
                 return False
-        self.reports, self.head, self.uids = None, None, {}
+        self.reports, self.head, self.uids, self.assigned = None, None, {}, set()
         # A host that only waited for its grant does not show that `live` is older: that one has the object elsewhere.
         places = {one.metadata.uid: _pool_of(one) for one in stage.live().objects()}
         stage.remains |= {
@@ -190,15 +193,22 @@ class Laws:
         )
 
     def _remembers(self) -> None:
-        """Nothing is forgotten while it is on a host."""
-        known = {one.metadata.uid for one in self.stage.live().objects()}
+        """Nothing that `live` assigned to a host is forgotten while it is there. What it only blocks, because a restore left it on a host,
+        people may remove from the source: the host says that it has it."""
+        there = self.stage.live()
+        known = {one.metadata.uid for one in there.objects()}
+        self.assigned |= {(_pool_of(one), one.metadata.uid) for one in there.objects()}
         for name in self.stage.hosts:
-            there = {
+            held = {
                 uid
                 for kind in (RuntimeMachine, RuntimeVolume)
                 for uid in self.stage.uids(name, kind).values()
             }
-            lost = sorted(uid for uid in there - known if (name, uid) not in self.stage.remains)
+            lost = sorted(
+                uid
+                for uid in held - known
+                if (name, uid) in self.assigned and (name, uid) not in self.stage.remains
+            )
             assert not lost, f"live has forgotten what is on {name}: {lost}"
 
 

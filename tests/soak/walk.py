@@ -1,4 +1,4 @@
-"""One life: steps by chance, the laws after each, and rest at the end. The same seed is the same life.
+"""One life: steps by chance, the laws after each, and rest at the end, once or more often. The same seed is the same life.
 
 Owns what happens next and the trace of it.
 """
@@ -50,6 +50,7 @@ class Life:
     seed: int
     steps: int = STEPS
     behavior: str = "gitvirt"  # of the runtimes
+    rests: int = 1  # it begins again with as many steps after each
     is_audited: bool = False  # whether each commit of a reconciler is computed again
     acts: Mapping[str, tuple[int, Act]] = field(default_factory=lambda: ACTS)
     stage: Stage = field(init=False)
@@ -72,9 +73,10 @@ class Life:
 
     def live(self) -> None:
         try:
-            for _ in range(self.steps):
-                self.step()
-            self.rest()
+            for _ in range(self.rests):
+                for _ in range(self.steps):
+                    self.step()
+                self.rest()
         except Exception as error:
             raise BrokenError(self.describe(error)) from error
 
@@ -82,7 +84,7 @@ class Life:
         lines = "\n".join(self.trace)
         return (
             f"{type(error).__name__}: {error}\nthe last steps:\n{lines}\n"
-            f"again: python -m tests.soak --seed {self.seed} --steps {self.steps} --lives 1"
+            f"again: python -m tests.soak --seed {self.seed} --steps {self.steps} --rests {self.rests} --lives 1"
             f" --behavior {self.behavior}"
         )
 
