@@ -40,7 +40,7 @@ def iso9660_image(label: str, files: Mapping[str, bytes]) -> bytes:
         _descriptor(1, label.encode("ascii").ljust(32), b"", end, PRIMARY_TABLES, PRIMARY_FOLDER),
         _descriptor(
             2,
-            label.encode("utf-16-be").ljust(32, b" "),
+            label.ljust(16).encode("utf-16-be"),
             JOLIET_LEVEL_3,
             end,
             JOLIET_TABLES,
