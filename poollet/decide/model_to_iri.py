@@ -110,7 +110,7 @@ def interface(
     name: str, spec: NetworkInterfaceSpec, network: Network, fleet: str, mac: str
 ) -> RuntimeNetworkInterface:
     """A network without `providerID` belongs to the fleet: it has the same id on each host."""
-    attributes = dict(spec.attributes) | {"mac": mac}
+    attributes = network.spec.attributes | dict(spec.attributes) | {"mac": mac}
     ipv4 = network.spec.ipv4
     if ipv4 is not None:
         attributes |= {"cidr": ipv4.cidr, "dhcp": _flag(ipv4.dhcp), "nat": _flag(ipv4.nat)}

@@ -67,6 +67,9 @@ def of_interface_network(change: FieldChange, _context: EffectContext) -> Effect
 
 
 FIRST_BOOT_DATA = Recorded("machines that exist keep the data of their first boot")
+GUEST_NETWORK = Recorded(
+    "guests have read it at their first boot: machines that exist keep the old one until `gitvirt replace` recreates them"
+)
 COMMON: Rules = {
     ("apiVersion",): Recorded(),
     ("kind",): Recorded(),
@@ -98,6 +101,9 @@ RULES: Mapping[Kind, Rules] = {
     Kind.NETWORK: {
         ("spec", "providerID"): of_provider,
         ("spec", "ipv4"): of_network_range,
+        ("spec", "vlan"): of_network_range,
+        ("spec", "gateway"): GUEST_NETWORK,
+        ("spec", "dns"): GUEST_NETWORK,
         ("spec", "peerings"): UNUSED,
         ("spec", "incomingPeerings"): UNUSED,
     },

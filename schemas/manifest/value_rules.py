@@ -90,7 +90,34 @@ _LISTS: tuple[tuple[str, tuple[str, ...], _EntryCheck, frozenset[str]], ...] = (
 
 
 def _network(body: Body) -> Iterator[Violation]:
-    """The range must be an IPv4 network without host bits."""
+    """The range must be an IPv4 network without host bits; gateway and name servers are addresses."""
+    spec = _inside(body, "spec")
+    if isinstance(gateway := spec.get("gateway"), str) and _address(gateway) is None:
+        yield _not_address(gateway, ("spec", "gateway"))
+    servers = spec.get("dns")
+    seen: set[str] = set()
+    for index, server in enumerate(servers if isinstance(servers, list) else ()):
+        if not isinstance(server, str):
+            continue
+        address, here = _address(server), ("spec", "dns", index)
+        if address is None:
+            yield _not_address(server, here)
+        elif address[0] in seen:
+            yield Violation(
+                json_pointer(here), "GV210", f"{address[0]} is twice in dns", "remove one of them"
+            )
+        seen.add(address[0] if address else server)
+    yield from _network_range(body)
+
+
+def _not_address(written: str, at: Path) -> Violation:
+    """GV212 for a text in place of an address."""
+    message = f"'{printable(written, 40)}' is not an IP address"
+    return Violation(json_pointer(at), "GV212", message, "write it like 10.0.0.12 or fd00::12")
+
+
+def _network_range(body: Body) -> Iterator[Violation]:
+    """An IPv4 network without host bits."""
     written = _inside(body, "spec", "ipv4").get("cidr")
     if isinstance(written, str):
         at = ("spec", "ipv4", "cidr")
@@ -118,8 +145,7 @@ def _interface_spec(spec: Body, at: Path) -> Iterator[Violation]:
             continue
         address, here = _address(written), (*at, "ips", index, "value")
         if address is None:
-            message = f"'{printable(written, 40)}' is not an IP address"
-            yield Violation(json_pointer(here), "GV212", message, "write it like 10.0.0.12 or fd00::12")
+            yield _not_address(written, here)
         elif seen.setdefault(address[0], index) != index:
             message = f"{address[0]} is twice in ips"
             yield Violation(json_pointer(here), "GV210", message, "remove one of them")

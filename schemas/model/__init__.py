@@ -39,6 +39,7 @@ from schemas.model.networking import (
     NetworkInterfaceSpec,
     NetworkInterfaceStatus,
     NetworkInterfaceTemplate,
+    NetworkSpec,
     NetworkStatus,
 )
 from schemas.model.part import (

@@ -12,7 +12,7 @@ from schemas.model.resource import Resource
 
 
 class IPv4(Part, frozen=True):
-    """The address range of a network that gitvirt creates."""
+    """The address range of a network. gitvirt configures it on hosts where the network is its own."""
 
     cidr: str
     dhcp: bool = True
@@ -34,11 +34,20 @@ class Peering(Part, frozen=True):
 
 
 class NetworkSpec(Part, frozen=True):
-    """A network of the provider, or one that gitvirt creates."""
+    """A network of the provider, or one that gitvirt creates. `vlan` is 0 for none; `gateway` and `dns` are what guests are told."""
 
     provider_id: str = msgspec.field(name="providerID", default="")
     ipv4: IPv4 | None = None
+    vlan: int = 0
+    gateway: str = ""
+    dns: tuple[str, ...] = ()
     peerings: tuple[Peering, ...] = ()
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Those of its fields that an interface may have as an attribute of the same name too, as runtimes read them."""
+        written = {"vlan": str(self.vlan or ""), "gateway": self.gateway, "dns": ",".join(self.dns)}
+        return {name: value for name, value in written.items() if value}
 
 
 class NetworkStatus(Part, frozen=True):

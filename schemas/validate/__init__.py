@@ -7,9 +7,9 @@
     references       referenced objects and keys exist, sizes of restored volumes      GV310, GV311, GV351
     pools            pins and selectors fit the declared pools                         GV312 to GV317
     usage            a volume or an interface belongs to one machine                   GV320 to GV322
-    document         contradictions inside one document, fields that gitvirt writes    GV330 to GV334, GV362 to GV364
+    document         contradictions inside one document, fields that gitvirt writes    GV330 to GV334, GV345, GV347, GV348, GV362 to GV364
     spread           spread and anti-affinity are possible                             GV335, GV336
-    network          addresses, MAC addresses and ranges                               GV340 to GV346
+    network          addresses, MAC addresses and ranges                               GV340 to GV344, GV346, GV349, GV350
     change           what cannot change or be removed between two revisions            GV401 to GV420
     emptied          files that declared objects before, and declare nothing now       GV416
     renamed_files    what a file that is gone may have become; gives no findings       -

@@ -6,11 +6,21 @@ where editors show it too; a value that is wrong by itself belongs into `manifes
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas import live_layout
-from schemas.model import Machine, MachinePool, Network, Taint, Toleration, Volume, VolumePool
+from schemas.model import (
+    Machine,
+    MachinePool,
+    Network,
+    NetworkSpec,
+    Taint,
+    Toleration,
+    Volume,
+    VolumePool,
+)
 from schemas.problem import Severity
 from schemas.spelling import nearest
 from schemas.validate.finding import Finding
@@ -36,6 +46,7 @@ def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
             yield from of_volume_without_class(entry, entry.object)
         case Network():
             yield from of_peerings(entry, entry.object)
+            yield from of_network(entry, entry.object.spec)
         case MachinePool() | VolumePool():
             yield from of_taints(entry, entry.object.spec.taints)
 
@@ -117,6 +128,24 @@ def of_peerings(entry: AnyDeclaration, network: Network) -> Iterator[Finding]:
             yield entry.finding("GV345", f"{pointer}/name", message, "rename one of them")
         seen.add(other)
         names.add(peering.name)
+
+
+def of_network(entry: AnyDeclaration, spec: NetworkSpec) -> Iterator[Finding]:
+    """GV347 and GV348: a gateway that guests reach, and a VLAN where there can be one."""
+    if spec.ipv4 is not None and spec.gateway and ":" not in spec.gateway:
+        within, gateway = ipaddress.IPv4Network(spec.ipv4.cidr), ipaddress.IPv4Address(spec.gateway)
+        hint = f"choose one from {within[0]} to {within[-1]}"
+        if gateway not in within:
+            message = f"gateway {gateway} is not in the network's range {within}, so guests cannot reach it"
+            yield entry.finding("GV347", "/spec/gateway", message, hint)
+        elif within.prefixlen < 31 and gateway in (within[0], within[-1]):
+            what = "the address of the network itself" if gateway == within[0] else "the broadcast address"
+            yield entry.finding("GV347", "/spec/gateway", f"gateway {gateway} is {what}", hint)
+    if spec.vlan and (not spec.provider_id or spec.provider_id.startswith("libvirt:")):
+        where = spec.provider_id or "an isolated network"
+        message = f"vlan has no effect on {where}: only a bridge of the host has VLANs"
+        hint = "name the bridge (`providerID: bridge:<name>`), or remove vlan"
+        yield entry.finding("GV348", "/spec/vlan", message, hint)
 
 
 def of_selectors(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:

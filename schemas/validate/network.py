@@ -14,7 +14,9 @@ from typing import NamedTuple
 from schemas.model import Network, NetworkInterfaceSpec
 from schemas.problem import Severity
 from schemas.validate.finding import Finding
-from schemas.validate.tree import AnyDeclaration, Name, SpecSource, Tree
+from schemas.validate.tree import AnyDeclaration, Declaration, Name, SpecSource, Tree
+
+ATTRIBUTE_HINT = "remove the attribute, or the field of the network where its interfaces differ"
 
 
 class AddressUse(NamedTuple):
@@ -25,7 +27,7 @@ class AddressUse(NamedTuple):
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    """GV340 to GV346."""
+    """GV340 to GV346, GV349 and GV350."""
     ranges = {
         name: ipaddress.IPv4Network(network.object.spec.ipv4.cidr)
         for name, network in tree.of(Network).items()
@@ -66,6 +68,8 @@ def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iter
         spec, entry = source.spec, source.entry
         namespace, network = entry.key.namespace, spec.network_ref.name
         within = ranges.get((namespace, network))
+        if (declared := tree.of(Network).get((namespace, network))) is not None:
+            yield from of_settings(source, declared)
         for position, ip in enumerate(spec.ips):
             if not ip.value:
                 continue
@@ -78,6 +82,24 @@ def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iter
                 yield taken_address("GV341", entry, pointer, f"{address} in network {network}", first)
         if spec.mac_address:
             yield from of_mac(source, spec.mac_address.lower(), macs)
+
+
+def of_settings(source: SpecSource[NetworkInterfaceSpec], network: Declaration[Network]) -> Iterator[Finding]:
+    """GV349: an attribute that the network has as a field. GV350: an address that no guest can be given."""
+    spec = network.object.spec
+    for name in sorted(source.spec.attributes.keys() & spec.attributes.keys()):
+        message = f"attribute {name} is given twice: {network.key} in {network.path} has {name} as a field"
+        found = source.entry.finding("GV349", f"{source.pointer}/attributes/{name}", message, ATTRIBUTE_HINT)
+        yield found._replace(also=(network.path,))
+    is_ours = not spec.provider_id
+    for position, ip in enumerate(source.spec.ips):
+        if is_ours or spec.ipv4 is not None or not ip.value or ":" in ip.value:
+            continue
+        pointer = f"{source.pointer}/ips/{position}/value"
+        message = f"the guest is not given {ip.value}: {network.key} has no ipv4.cidr, so its prefix length is unknown"
+        hint = f"add `ipv4: {{cidr: ...}}` in {network.path}, unless a DHCP server of yours gives the address"
+        found = source.entry.finding("GV350", pointer, message, hint, Severity.NOTICE)
+        yield found._replace(also=(network.path,))
 
 
 def canonical_address(address: str) -> str:

@@ -239,6 +239,12 @@ spec:
   incomingPeerings: [{namespace: office, name: office, uid: 3f1c}]
 status: {state: Available, peerings: [{name: to-office, state: Ready}]}
 """,
+    "network-on-a-vlan": """
+apiVersion: networking.ironcore.dev/v1alpha1
+kind: Network
+metadata: {name: uplink}
+spec: {providerID: "bridge:br0", vlan: 120, ipv4: {cidr: 10.20.0.0/24}, gateway: 10.20.0.1, dns: [10.20.0.53, "fd00::53"]}
+""",
     "network-bare": """
 apiVersion: networking.ironcore.dev/v1alpha1
 kind: Network

@@ -1,7 +1,8 @@
 """What an interface asks for, held against the operator's policy. A refusal names its cause and its cure. Pure.
 
 `network_id` says where it is plugged in: `libvirt:<network>` and `bridge:<bridge>` name what the host has; any other text is an
-isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` and `mac` say how.
+isolated network of that identity. The attributes `vlan`, `cidr`, `dhcp`, `nat` and `mac` say how. Guests are told `cidr`, `dhcp`, `gateway`
+and `dns` of any network (`seed.network_config`).
 
     network_id          needs of the policy                       attributes that count
     libvirt:<network>   networks.named                            mac
@@ -76,7 +77,7 @@ def _parse_named(network: str, interface: RuntimeNetworkInterface, policy: Netwo
     """The network must be in the policy; whether it exists and runs is asked later, by `networks`."""
     if network not in policy.named:
         raise _not_offered(interface, f"libvirt network {network!r}", "networks.named", policy.named)
-    _refuse_attributes(interface, "vlan", "cidr", "dhcp", "nat")
+    _refuse_attributes(interface, "vlan", "nat")
     return NetworkNic(network=network)
 
 
@@ -85,7 +86,7 @@ def _parse_bridge(name: str, interface: RuntimeNetworkInterface, policy: Network
     bridge = policy.bridges.get(name)
     if bridge is None:
         raise _not_offered(interface, f"bridge {name!r}", "networks.bridges", policy.bridges)
-    _refuse_attributes(interface, "cidr", "dhcp", "nat")
+    _refuse_attributes(interface, "nat")
     text = interface.attributes.get("vlan", "")
     if not text:
         return BridgeNic(bridge=name, openvswitch=bridge.openvswitch)

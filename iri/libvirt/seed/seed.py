@@ -19,6 +19,7 @@ import msgspec
 from iri.errors import InvalidArgument
 from iri.libvirt.seed.efi_variables import EfiVariable, parse_efi_variables
 from iri.libvirt.seed.iso9660 import iso9660_image
+from iri.libvirt.seed.network_config import network_config
 from iri.machine import RuntimeMachine
 
 EFI_ANNOTATION = "gitvirt.dev/efi-variables"
@@ -76,8 +77,10 @@ def plan_seed(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
         )
     language = detect_language(data)
     user_data = data if language is Language.CLOUD_INIT else b""
+    network = network_config(machine)
+    has_disk = hostname or user_data or network
     return Seed(
-        iso=nocloud_iso(machine.id, hostname, user_data) if hostname or user_data else b"",
+        iso=nocloud_iso(machine.id, hostname, user_data, network) if has_disk else b"",
         ignition=to_ignition_json(data, read_yaml) if language is Language.IGNITION else b"",
         efi_variables=parse_efi_variables(machine.annotations.get(EFI_ANNOTATION, "")),
     )
@@ -105,9 +108,11 @@ def to_ignition_json(data: bytes, read_yaml: Reader) -> bytes:
     return msgspec.json.encode(value) if isinstance(value.get("ignition"), dict) else data
 
 
-def nocloud_iso(instance_id: str, hostname: str, user_data: bytes) -> bytes:
-    """The disk on which cloud-init looks for its data, by its label."""
+def nocloud_iso(instance_id: str, hostname: str, user_data: bytes, network: bytes = b"") -> bytes:
+    """The disk on which cloud-init looks for its data, by its label. Without `network` the guest uses DHCP on its first interface."""
     files = {"meta-data": meta_data(instance_id, hostname), "user-data": user_data or EMPTY_USER_DATA}
+    if network:
+        files["network-config"] = network
     return iso9660_image(NOCLOUD_LABEL, files)
 
 

@@ -34,6 +34,7 @@ from poollet.decide.secrets import NotReady
 from schemas.effects.field_change import FieldChange
 from schemas.kinds import Kind
 
+FIRST_BOOT_ATTRIBUTES = frozenset({"gateway", "dns"})
 Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
 
@@ -127,13 +128,23 @@ def diff_interfaces(needs: MachineDependencies, there: RuntimeMachine) -> Machin
         if isinstance(desired, NotReady):
             continue
         found = has.get(name)
-        if found is not None and found != desired:
+        if found is not None and is_other_interface(found, desired):
             detach.append(DetachInterface(name))
         elif found is None and name in leaving:
             blocked.append(NotReady("Detaching", f"network interface {name} is still being detached"))
         elif found is None:
             attach.append(AttachInterface(desired))
     return MachineDiff((*detach, *attach), tuple(blocked))
+
+
+def is_other_interface(found: RuntimeNetworkInterface, desired: RuntimeNetworkInterface) -> bool:
+    """Whether the interface has to be detached and attached again. Not for what only a first boot reads: a guest would lose its
+    connection for nothing."""
+    if found == desired:
+        return False
+    kept = {name: found.attributes[name] for name in FIRST_BOOT_ATTRIBUTES & found.attributes.keys()}
+    rest = {name: text for name, text in desired.attributes.items() if name not in FIRST_BOOT_ATTRIBUTES}
+    return found != replace(desired, attributes=rest | kept)
 
 
 def find_leaving(status: tuple[AttachmentStatus, ...], has: Mapping[str, Device]) -> set[str]:

@@ -325,6 +325,7 @@ BY_KIND: Mapping[Kind, list[Column[InventoryItem]]] = {
     Kind.NETWORK: [
         Column("PROVIDER", of(lambda each: each.spec.provider_id)),
         Column("CIDR", of(lambda each: (ipv4 := each.spec.ipv4) and ipv4.cidr)),
+        Column("VLAN", of(lambda each: each.spec.vlan or "")),
         REASON,
     ],
     Kind.NETWORK_INTERFACE: [

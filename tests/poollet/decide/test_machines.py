@@ -470,3 +470,21 @@ def test_a_converged_machine_follows_changes_of_what_it_refers_to() -> None:
     here.settle()
     (there,) = here.machines().values()
     assert there.spec.network_interfaces[0].attributes["cidr"] == "10.3.0.0/24"
+
+
+def test_a_gateway_is_for_the_next_first_boot_and_a_vlan_for_now() -> None:
+    def uplink(**spec: object) -> LiveDocument:
+        return document(Kind.NETWORK, "own", spec={"providerID": "bridge:br0", **spec})
+
+    here = site(machine(spec={"networkInterfaces": interfaces("nic", network="own")}), uplink(vlan=7))
+    here.settle()
+    here.calls.clear()
+    here.put(uplink(vlan=7, gateway="10.2.0.1", dns=["10.2.0.53"]))
+    here.settle()
+    assert here.calls == [], "a guest does not lose its connection for what it does not read"
+    here.put(uplink(vlan=8, gateway="10.2.0.1"))
+    here.settle()
+    assert kinds_of(here.calls) == ["DetachInterface", "AttachInterface"]
+    (there,) = here.machines().values()
+    (nic,) = there.spec.network_interfaces
+    assert (nic.attributes["vlan"], nic.attributes["gateway"]) == ("8", "10.2.0.1")

@@ -155,6 +155,24 @@ INTERFACES: dict[str, tuple[Network, NetworkInterface, RuntimeNetworkInterface]]
             attributes={"mac": "m", "cidr": "10.1.0.0/24", "dhcp": "false", "nat": "false"},
         ),
     ),
+    "what guests are told": (
+        network(providerID="bridge:br0", vlan=120, gateway="10.1.0.1", dns=["10.1.0.53", "fd00::53"]),
+        interface(),
+        RuntimeNetworkInterface(
+            name="lan",
+            network_id="bridge:br0",
+            attributes={"mac": "m", "vlan": "120", "gateway": "10.1.0.1", "dns": "10.1.0.53,fd00::53"},
+        ),
+    ),
+    "the same as attributes of the interface": (
+        network(providerID="bridge:br0"),
+        interface(attributes={"vlan": "120", "gateway": "10.1.0.1", "dns": "10.1.0.53"}),
+        RuntimeNetworkInterface(
+            name="lan",
+            network_id="bridge:br0",
+            attributes={"mac": "m", "vlan": "120", "gateway": "10.1.0.1", "dns": "10.1.0.53"},
+        ),
+    ),
     "attributes of the interface": (
         network(),
         interface(attributes={"mtu": "9000", "mac": "ignored"}),

@@ -232,3 +232,20 @@ def test_a_class_that_the_machine_did_not_get_yet_is_taken_back_without_effect()
     has_small = EffectContext("db-1", is_running=True, actual_class="small")
     assert effect_of(back, has_small) == Recorded("the machine has not been resized to large yet")
     assert isinstance(effect_of(back, EffectContext("db-1", is_running=True)), AtNextBoot)
+
+
+def test_a_gateway_is_recorded_and_a_vlan_applied() -> None:
+    def effects(**spec: object) -> list[str]:
+        before: dict[str, Any] = {"spec": {"providerID": "bridge:br0"}}
+        after: dict[str, Any] = {"spec": {**before["spec"], **spec}}
+        found = compare_documents(Kind.NETWORK, before, after)
+        return [f"{describe_change(one)}: {describe_effect(effect_of(one, VALIDATION))}" for one in found]
+
+    kept = "recorded; guests have read it at their first boot: machines that exist keep the old one until `gitvirt replace` recreates them"
+    assert effects(gateway="10.0.0.1", dns=["10.0.0.53"]) == [
+        f"spec.dns: none -> [10.0.0.53]: {kept}",
+        f"spec.gateway: none -> 10.0.0.1: {kept}",
+    ]
+    assert effects(vlan=7) == [
+        "spec.vlan: none -> 7: now, without a restart; interfaces in it are detached and attached again while the guest runs"
+    ]

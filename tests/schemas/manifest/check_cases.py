@@ -265,6 +265,18 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         {**NETWORK, "spec": {"ipv4": {"cidr": "10.0.0.5/24"}}},
         [("/spec/ipv4/cidr", "GV212", "did you mean 10.0.0.0/24?")],
     ),
+    "gateway and name servers": (
+        {**NETWORK, "spec": {"gateway": "10.0.0.256", "dns": ["10.0.0.1", "fd00::1", "fd00:0::1", "1.2.3"]}},
+        [
+            ("/spec/gateway", "GV212", "write it like"),
+            ("/spec/dns/2", "GV210", "remove one"),
+            ("/spec/dns/3", "GV212", "write it like"),
+        ],
+    ),
+    "VLAN that no bridge has": (
+        {**NETWORK, "spec": {"vlan": 4095}},
+        [("/spec/vlan", "GV211", "4094")],
+    ),
     "key that is not text": (
         {**MACHINE, "metadata": {"name": "web", "labels": {1: "a"}}},
         [("/metadata/labels", "GV213", "put the key in quotes")],

@@ -272,6 +272,68 @@ SPEC_CASES = [
         {"GV346 warning n.yaml /spec/ipv4/cidr"},
         quote="10.200.0.0/16 overlaps 10.0.0.0/8 of Network/default/a",
     ),
+    Case(
+        "gateways that guests cannot reach",
+        {
+            "n.yaml": together(
+                network("a", cidr="10.1.0.0/24", gateway="10.2.0.1"),
+                network("b", cidr="10.3.0.0/24", gateway="10.3.0.0"),
+                network("c", cidr="10.4.0.0/24", gateway="10.4.0.1", dns=["9.9.9.9"]),
+                network("d", cidr="10.5.0.0/24", gateway="fd00::1"),
+                network("e", gateway="10.1.0.1"),
+            ),
+            "last.yaml": network("f", cidr="10.6.0.0/24", gateway="10.6.0.255"),
+        },
+        {"GV347 error n.yaml /spec/gateway", "GV347 error last.yaml /spec/gateway"},
+        quote="gateway 10.2.0.1 is not in the network's range 10.1.0.0/24, so guests cannot reach it",
+    ),
+    Case(
+        "a VLAN without a bridge",
+        {
+            "n.yaml": together(network("a", vlan=7), network("b", vlan=7, providerID="bridge:br0")),
+            "o.yaml": together(
+                network("c", vlan=7, providerID="libvirt:default"), network("d", vlan=7, providerID="x")
+            ),
+        },
+        {"GV348 error n.yaml /spec/vlan", "GV348 error o.yaml /spec/vlan"},
+        quote="vlan has no effect on an isolated network",
+    ),
+    Case(
+        "an attribute that is a field of the network",
+        {
+            "n.yaml": network("up", providerID="bridge:br0", vlan=7, dns=["10.0.0.1"]),
+            "i.yaml": interface(
+                "a", networkRef=ref("up"), attributes={"vlan": "7", "gateway": "10.0.0.1", "mtu": "9000"}
+            ),
+            "m.yaml": machine(
+                networkInterfaces=[
+                    ephemeral_interface("x", networkRef=ref("up"), attributes={"dns": "10.0.0.2"})
+                ]
+            ),
+        },
+        {
+            "GV349 error i.yaml /spec/attributes/vlan",
+            "GV349 error m.yaml /spec/networkInterfaces/0/ephemeral/networkInterfaceTemplate/spec/attributes/dns",
+        },
+        quote="attribute vlan is given twice: Network/default/up in n.yaml has vlan as a field",
+    ),
+    Case(
+        "an address that no guest is given",
+        {
+            "n.yaml": together(
+                network("up", providerID="bridge:br0"),
+                network("own"),
+                network("known", providerID="bridge:br0", cidr="10.2.0.0/24"),
+            ),
+            "i.yaml": together(
+                interface("a", ips=("10.0.0.5", "fd00::5"), networkRef=ref("up")),
+                interface("b", ips=("10.0.0.5",), networkRef=ref("own")),
+                interface("c", ips=("10.2.0.5",), networkRef=ref("known")),
+            ),
+        },
+        {"GV350 notice i.yaml /spec/ips/0/value"},
+        quote="Network/default/up has no ipv4.cidr, so its prefix length is unknown",
+    ),
     # storage
     Case(
         "restored into less",

@@ -43,7 +43,9 @@ def lan(cidr: str = "", *, dhcp: bool = True, nat: bool = False) -> IsolatedNetw
     [
         (interface("libvirt:default"), NetworkNic(network="default")),
         (interface("libvirt:default", dhcp="false"), NetworkNic(network="default")),
+        (interface("libvirt:default", cidr="10.0.0.0/24", dhcp="true"), NetworkNic(network="default")),
         (interface("bridge:br0"), BridgeNic(bridge="br0")),
+        (interface("bridge:br0", cidr="192.168.7.0/24", gateway="192.168.7.1"), BridgeNic(bridge="br0")),
         (interface("bridge:trunk", vlan="150"), BridgeNic(bridge="trunk", vlan=150)),
         (interface("bridge:ovs", vlan="5"), BridgeNic(bridge="ovs", vlan=5, openvswitch=True)),
         (interface("lan"), lan()),
@@ -73,7 +75,7 @@ def test_request_within_the_policy_is_parsed(given_: RuntimeNetworkInterface, wa
         (interface("bridge:trunk", vlan="٧"), "vlans"),
         (interface("bridge:trunk", vlan="7'/>"), "vlans"),
         (interface("lan", vlan="7"), "vlan has no effect"),
-        (interface("libvirt:default", cidr="10.0.0.0/24"), "cidr has no effect"),
+        (interface("libvirt:default", vlan="7"), "vlan has no effect"),
         (interface("bridge:br0", nat="true"), "nat has no effect"),
         (interface("lan", dhcp="true"), "need the attribute cidr"),
         (interface("lan", nat="true"), "need the attribute cidr"),

@@ -104,7 +104,7 @@ def test_the_same_machine_has_the_same_seed() -> None:
     assert plan_seed(changed) == made
     assert (
         hashlib.sha256(made.iso).hexdigest()
-        == "fa54bf32bd65300b9dad6ae26741ec4c85c3de1fa5a490760f1a3a34e744ea29"
+        == "6cb08c5e3c5d6216089ba1c3beb7abf10a16bba998f53a3c0f57be9c2bf8d6d3"
     )
 
 
@@ -155,6 +155,15 @@ def test_other_tools_read_the_image(tmp_path: Path, size: int) -> None:
     assert f"Volume size is: {image.stat().st_size // SECTOR}" in info
     assert read_by_isoinfo(image, "-J") == files
     assert read_by_isoinfo(image) == {f"{name.upper()};1": data for name, data in files.items()}
+
+
+def test_guests_find_the_image_by_its_label(tmp_path: Path) -> None:
+    """By the rules of blkid, which cloud-init asks: it takes the label of Joliet where there is one."""
+    image = tmp_path / "seed.iso"
+    image.write_bytes(plan_seed(machine(b"#cloud-config\n")).iso)
+    command = ["/usr/sbin/blkid", "-p", "-o", "value", "-s", "LABEL", str(image)]
+    found = subprocess.run(command, check=True, capture_output=True).stdout
+    assert found == b"cidata\n"
 
 
 def test_more_names_than_fit_into_a_sector_are_refused() -> None:
