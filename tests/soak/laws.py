@@ -103,6 +103,7 @@ class Laws:
             ):
                 return False
         self.reports, self.head, self.uids, self.assigned = None, None, {}, set()
+        stage.hidden.end()
         # A host that only waited for its grant does not show that `live` is older: that one has the object elsewhere.
         places = {one.metadata.uid: _pool_of(one) for one in stage.live().objects()}
         stage.remains |= {
@@ -124,13 +125,14 @@ class Laws:
         stage = self.stage
         for kind in (RuntimeMachine, RuntimeVolume):
             found = [(name, uid) for name in stage.hosts for uid in stage.uids(name, kind).values()]
-            uids = [uid for name, uid in found if (name, uid) not in stage.remains]
+            uids = [uid for name, uid in found if (name, uid) not in stage.remains | stage.hidden.things]
             twice = sorted({uid for uid in uids if uids.count(uid) > 1})
             assert not twice, f"{kind.__name__}s on two hosts or twice on one: {twice}"
         running = Counter(
             uid
             for key in (*stage.hosts, *(one.key for one in stage.clones.values()))
             for uid in stage.running(key)
+            if (key, uid) not in stage.hidden.things
         )
         twice = sorted(uid for uid, count in running.items() if count > 1)
         assert not twice, f"machines run twice: {twice}"

@@ -46,6 +46,7 @@ from tests.poollet.stage import Note, Run, StagedHost
 from tests.soak import hostile_reports, laws
 from tests.soak.commit_audit import CommitAudit
 from tests.soak.disk_images import DiskImage
+from tests.soak.hidden import Hidden
 from tests.soak.slow_runtime import SlowRuntime
 from tests.soak.weather import Weather
 
@@ -93,8 +94,7 @@ class Stage(Simulation):
     clones: dict[str, Clone] = field(default_factory=dict)  # by the host that each is a copy of
     # What an old disk image, or a restored `live`, left on hosts beside what is ordered: hosts and uids.
     remains: set[tuple[str, str]] = field(default_factory=set)
-    # What ran on a host when its report was forged while `live` was lost: no reconciler could know of it.
-    hidden: set[tuple[str, str]] = field(default_factory=set)
+    hidden: Hidden = field(default_factory=Hidden)
     ordered_before: set[str] = field(default_factory=set)  # uids that a lost `live` ordered to be removed
     audit: CommitAudit | None = None  # of each commit that a reconciler writes
     _busy: set[str] = field(default_factory=set)
@@ -165,18 +165,10 @@ class Stage(Simulation):
             (entry.handle, one.machine.id)
             for one in guests
             if one.phase in IS_ON
-            and (name, one.machine.labels.get(UID_LABELS[RuntimeMachine], "")) not in self.hidden
+            and (name, one.machine.labels.get(UID_LABELS[RuntimeMachine], "")) not in self.hidden.things
             for entry in one.machine.status.volumes
             if entry.handle
         ]
-
-    def hide(self, name: str) -> None:
-        """Its report was forged. From now on no reconciler can know what runs there and `live` does not assign."""
-        assigned = {one.metadata.uid: one.status.assignment for one in self.live().all(Declared)}
-        for uid in self.running(name):
-            given = assigned.get(uid)
-            if given is None or given.pool != name:
-                self.hidden.add((name, uid))
 
     def reboot(self, name: str, seconds: int, *, is_crash: bool) -> None:
         host = self.machines[name].host

@@ -141,11 +141,28 @@ def test_a_volume_of_shared_storage_is_written_on_another_host_and_by_one_machin
 def test_a_forged_report_hides_only_what_the_restored_live_does_not_assign_to_its_host() -> None:
     life = quiet_life()
     name = choose_busy_host(life)
-    life.stage.hide(name)
-    assert not life.stage.hidden
+    hidden = life.stage.hidden
+    hidden.hide(life.stage, name)
+    assert not hidden.things
     life.stage.fleet.commit(dict.fromkeys(life.stage.texts()))
-    life.stage.hide(name)
-    assert life.stage.hidden == {(name, uid) for uid in life.stage.running(name)}
+    hidden.hide(life.stage, name)
+    assert hidden.things >= {(name, uid) for uid in life.stage.running(name)}
+
+
+def test_a_silent_host_hides_what_it_has_only_once_a_reconciler_lost_its_mirror() -> None:
+    life = quiet_life()
+    name = choose_busy_host(life)
+    hidden = life.stage.hidden
+    life.stage.fleet.commit(dict.fromkeys(life.stage.texts()))
+    life.stage.time.ms += 60_000
+    hidden.hide_silent(life.stage)
+    assert not hidden.things, "a reconciler that has its mirror waits for it"
+    hidden.begin(life.stage)
+    life.stage.turn(name)
+    life.stage.time.ms += 60_000
+    hidden.hide_silent(life.stage)
+    assert hidden.things
+    assert name not in {host for host, _ in hidden.things}, "it has reported"
 
 
 def machine_on(pool: str, name: str, disk: str) -> str:

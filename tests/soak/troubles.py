@@ -103,7 +103,7 @@ def hostile(life: Life) -> str:
         name = HOSTS[-1]  # two hosts that say so are believed
     hostile_reports.KINDS[kind](life.stage.fleet, name, life.chance)
     if name in HOSTS and life.laws.reports is not None:
-        life.stage.hide(name)
+        life.stage.hidden.hide(life.stage, name)
     life.reached[f"hostile: {kind}"] += 1
     return f"{kind} as {name}"
 

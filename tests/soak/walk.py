@@ -106,6 +106,8 @@ class Life:
         self.stage.time.ms += self.chance.choice(PAUSES_MS)
 
     def turn(self, who: str) -> None:
+        if who in RECONCILERS:
+            self.stage.hidden.hide_silent(self.stage)
         self.stage.turn(who)
         outcome = self.stage.outcomes.get(who)
         if isinstance(outcome, Committed):
@@ -241,6 +243,8 @@ class Life:
     def forget(self) -> str:
         who = self.party()
         self.stage.forget(who)
+        if who in RECONCILERS and self.laws.reports is not None:
+            self.stage.hidden.begin(self.stage)
         return who
 
     def away(self) -> str:
