@@ -103,6 +103,9 @@ VERBS = {
     "start": Verb("reconciler.cli.power", "start machines that are off"),
     "stop": Verb("reconciler.cli.power", "stop machines, which keep their place and their disks"),
     "edit": Verb("reconciler.cli.edit", "change an object in your editor: it shows the plan, and commits"),
+    "secret": Verb(
+        "reconciler.cli.secret", "create, edit, show, rekey or check Secrets that are encrypted in Git"
+    ),
     "delete": Verb("reconciler.cli.delete", "delete objects: remove them from their files"),
     "restart": Verb("reconciler.cli.restart", "stop and start a machine once, on its host"),
     "move": Verb("reconciler.cli.move", "stop a machine on its pool and start it on another one"),
@@ -139,6 +142,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "replace",
         "move",
         "edit",
+        "secret",
         "delete",
         "pause",
         "resume",

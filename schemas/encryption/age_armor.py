@@ -133,6 +133,11 @@ def is_armor(text: str) -> bool:
     return stripped.startswith(f"{BEGIN}\n") and stripped.endswith(f"\n{END}") and len(text) <= MAX_BYTES
 
 
+def looks_like_armor(text: str) -> bool:
+    """By its first line alone: what begins so was meant to be armor, and is never used as a plain value."""
+    return text.lstrip().startswith(BEGIN)
+
+
 def stanza_types(armor: str) -> tuple[tuple[str, ...], ...]:
     """The words of each recipient line of the header: its type, then what it says of the key. Raises SealedError."""
     if not is_armor(armor):

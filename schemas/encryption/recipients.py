@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from functools import lru_cache
 
 AGE_PREFIX = "age1"
 SSH_TYPE = "ssh-ed25519"
@@ -21,6 +22,7 @@ _AGE_LETTERS = 52 + 6  # 32 bytes in letters of five bits, and the checksum
 _SSH_FIELDS = 2
 
 
+@lru_cache(maxsize=65536)
 def parse_recipient(text: str) -> str | None:
     """The recipient in its one spelling, without ssh's comment; None where it is none."""
     words = text.split()
@@ -50,6 +52,7 @@ def ssh_blob(text: str) -> bytes | None:
     return blob if len(blob) == _SSH_BYTES and blob.startswith(_SSH_START) else None
 
 
+@lru_cache(maxsize=65536)
 def ssh_tag(recipient: str) -> str:
     """What an age file says of an ssh recipient: four bytes of a digest of the key. Empty for a key of age, of which a file says nothing."""
     kind, _, key = recipient.partition(" ")

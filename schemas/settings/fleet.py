@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from schemas.encryption.recipients import parse_recipient
 from schemas.problem import Problem, Violation, json_pointer
 from schemas.settings.duration import milliseconds
 from schemas.settings.link import (
@@ -71,12 +72,13 @@ class AuditSettings(Section, frozen=True):
 
 
 class PoolletEntry(Section, frozen=True):
-    """The pools that a poollet owns, who signs its reports, and how the link recognizes it. None means the pools named like it or `<poollet>-*`, but for those that
+    """The pools that a poollet owns, who signs its reports, what it opens Secrets with, and how the link recognizes it. None means the pools named like it or `<poollet>-*`, but for those that
     another poollet has a better claim to."""
 
     pools: tuple[str, ...] | None = None
     volume_pools: tuple[str, ...] | None = None
     signers: tuple[str, ...] = ()
+    age: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
 
 
@@ -129,9 +131,10 @@ class ScoringSettings(Section, frozen=True):
 
 
 class SecretSettings(Section, frozen=True):
-    """Whether Secrets in plain text are allowed."""
+    """Whether Secrets in plain text are allowed, and who can read every encrypted one."""
 
     plain: Literal["deny", "allow"] = "deny"
+    admins: tuple[str, ...] = ()
 
 
 class SignatureSettings(Section, frozen=True):
@@ -215,6 +218,7 @@ def parse(data: bytes, path: str = PATH) -> FleetSettings | tuple[Problem, ...]:
         check_pool_owners,
         check_audit_ref,
         check_link_heartbeat,
+        check_recipients,
         lambda loaded: check_link(loaded.link),
         lambda loaded: check_certificates(loaded.certificate_entries()),
     )
@@ -299,6 +303,25 @@ def check_link_heartbeat(settings: FleetSettings) -> Iterator[Violation]:
     if settings.heartbeat.link_milliseconds < LEAST_LINK_HEARTBEAT_MILLISECONDS:
         hint = f"write {LEAST_LINK_HEARTBEAT_MILLISECONDS}ms or more; 2s is the default"
         yield Violation("/heartbeat/link", "GV627", f"{settings.heartbeat.link} is too often", hint)
+
+
+def check_recipients(settings: FleetSettings) -> Iterator[Violation]:
+    """GV631: a key with a typing mistake would encrypt for no one."""
+    lists: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(("secrets", "admins"), settings.secrets.admins)]
+    for name, entry in sorted(settings.poollets.items()):
+        lists.append((("poollets", name, "age"), entry.age if entry is not None else ()))
+    for path, keys in lists:
+        for index, key in enumerate(keys):
+            if parse_recipient(key) is None:
+                hint = (
+                    "copy the whole public key: `age-keygen -y FILE`, or the line of an ssh-ed25519 .pub file"
+                )
+                yield Violation(
+                    json_pointer((*path, index)),
+                    "GV631",
+                    f"{key[:24]}... is not a public key of age or ssh-ed25519",
+                    hint,
+                )
 
 
 def check_pool_owners(settings: FleetSettings) -> Iterator[Violation]:

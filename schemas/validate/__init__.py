@@ -15,6 +15,8 @@
     renamed_files    what a file that is gone may have become; gives no findings       -
     quota            needs of a namespace and its quotas                               GV501
     secrets          Secrets in plain text                                             GV510, GV511
+    secret_readers   encrypted Secrets can be opened where they are needed             GV512 to GV517
+    secret_uses      where that is; gives no findings                                  -
 
 A rule is a generator of findings: it reports everything that is wrong and stops at nothing. A rule about two objects
 reports the later one and names the files of both, so that either author sees it. What another problem already reports

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from schemas.kinds import Key
 from schemas.settings.fleet import FleetSettings
+from schemas.settings.secret_keys import SecretKeys, read_secret_keys
 from schemas.validate.tree import AnyDeclaration
 
 
@@ -15,6 +16,7 @@ class ValidationPolicy:
 
     has_open_pools: bool = True  # a poollet may announce pools that no file declares
     allows_plain_secrets: bool = False
+    secret_keys: SecretKeys | None = None  # whose keys open Secrets; None where recipients are not judged
     is_target: bool = False  # the branch that the reconciler writes, where status and identities are allowed
 
 
@@ -23,6 +25,7 @@ def policy_of(settings: FleetSettings, branch: str) -> ValidationPolicy:
     return ValidationPolicy(
         has_open_pools=settings.pools == "open",
         allows_plain_secrets=settings.secrets.plain == "allow",
+        secret_keys=read_secret_keys(settings),
         is_target=branch == settings.branches.target,
     )
 

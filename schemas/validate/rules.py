@@ -16,6 +16,7 @@ from schemas.validate import (
     pools,
     quota,
     references,
+    secret_readers,
     secrets,
     spread,
     usage,
@@ -56,5 +57,6 @@ def check_tree(
     yield from network.findings(tree)
     yield from references.restored_too_small(tree)
     yield from quota.findings(tree)
+    yield from secret_readers.findings(tree, policy)
     if past is not None:
         yield from change.findings(tree, past)

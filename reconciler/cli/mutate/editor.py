@@ -33,11 +33,14 @@ def find_editor(environment: Mapping[str, str]) -> str:
 
 
 class OpenedText:
-    """The text of one file of the source, in a file of the same name. Use as a context: at its end the folder goes, unless it was kept."""
+    """The text of one file of the source, in a file of the same name. Use as a context: at its end the folder goes, unless it was kept.
+    `within` is where the folder is made, if not where temporary files are."""
 
-    def __init__(self, path: str, data: bytes, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str, data: bytes, environment: Mapping[str, str], within: Path | None = None
+    ) -> None:
         self._command = find_editor(environment)
-        self._folder = Path(tempfile.mkdtemp(prefix="gitvirt-edit-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="gitvirt-edit-", dir=within))
         self.file = self._folder / PurePosixPath(path).name
         self.file.write_bytes(data)
         self._is_kept = False

@@ -152,6 +152,8 @@ FLEETS = [
     (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/heads/}}\n".encode(), "GV630", 2),
     (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/heads/live/inputs/}}\n".encode(), "GV630", 2),
     (f"fleet: {{id: {ID}}}\naudit: {{ref: refs/gitvirt/}}\n".encode(), "GV630", 2),
+    (f"fleet: {{id: {ID}}}\nsecrets:\n  admins: [age1qq]\n".encode(), "GV631", 3),
+    (f"fleet: {{id: {ID}}}\npoollets:\n  a:\n    age: [ssh-ed25519 AAAA me]\n".encode(), "GV631", 4),
     (f"fleet: {{id: {ID}}}\npoollets:\n  a: {{pools: [x]}}\n  b:\n    pools: [y, x]\n".encode(), "GV604", 5),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.schemas.validate.object_cases import OBJECT_CASES
 from tests.schemas.validate.policy_cases import POLICY_CASES
+from tests.schemas.validate.secret_cases import SECRET_CASES
 from tests.schemas.validate.spec_cases import SPEC_CASES
 
-CASES = [*OBJECT_CASES, *SPEC_CASES, *POLICY_CASES]
+CASES = [*OBJECT_CASES, *SPEC_CASES, *POLICY_CASES, *SECRET_CASES]

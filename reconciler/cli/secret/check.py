@@ -1,0 +1,168 @@
+"""`gitvirt secret check`: who can open each Secret, who has to, and who could before. Changes nothing.
+
+Needs no private key; with one it verifies the MAC of what the key opens, and tells whether a value that a former reader could open is still in
+use. Exit code 3 where something is to be done.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.cli.exits import Exit
+from reconciler.cli.output import Column, is_value, show_table, show_value
+from reconciler.cli.secret import files
+from reconciler.cli.secret.files import SecretFiles
+from reconciler.cli.secret.private_keys import try_keys
+from reconciler.cli.terminal import TextStyle, out, printable
+from reconciler.query.fleet_secrets import locks_of
+from reconciler.query.secret_history import FormerReader, list_former_readers
+from schemas.encryption.age_armor import Identities
+from schemas.encryption.open_secret import open_secret
+from schemas.encryption.recipients import shorten
+from schemas.encryption.sealed_error import SealedError, SealedReason
+from schemas.encryption.sops_text import read_body
+from schemas.kinds import Key
+from schemas.validate.secret_readers import ReaderReport
+from schemas.validate.secret_uses import consumer_keys
+from schemas.validate.tree import AnyDeclaration
+
+
+@dataclass(frozen=True)
+class CheckedSecret:
+    """What is known of one Secret. `fault` is why it cannot be opened at all."""
+
+    key: Key
+    path: str
+    readers: ReaderReport
+    users: tuple[Key, ...]
+    fault: str = ""
+    is_plain: bool = False
+    is_verified: bool = False  # a key opened it, and the MAC is right
+    former: tuple[tuple[str, FormerReader], ...] = field(default=())
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        found = self.readers
+        return (
+            *((self.fault,) if self.fault else ()),
+            *(("plain text",) if self.is_plain else ()),
+            *((f"missing: {', '.join(found.missing)}",) if found.missing else ()),
+            *((f"surplus: {', '.join(found.surplus)}",) if found.surplus else ()),
+            *((f"stale: {', '.join(map(shorten, found.stale))}",) if found.stale else ()),
+            *((f"without a key: {', '.join(found.keyless)}",) if found.keyless else ()),
+            *(
+                f"rotate: {name} could read it until {one.commit[:10]}"
+                for name, one in self.former
+                if one.is_same is not False
+            ),
+        )
+
+    @property
+    def advice(self) -> str:
+        return "; ".join(self.problems) or "ok"
+
+
+COLUMNS = (
+    Column[CheckedSecret]("SECRET", lambda each: f"{each.key.namespace}/{each.key.name}"),
+    Column[CheckedSecret]("READERS", lambda each: ", ".join(each.readers.readers) or "-"),
+    Column[CheckedSecret]("USED BY", lambda each: ", ".join(map(str, each.users[:3])) or "-"),
+    Column[CheckedSecret](
+        "STATE",
+        lambda each: printable(each.advice),
+        lambda each: TextStyle.RED if each.problems else TextStyle.GREEN,
+    ),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="[NAMESPACE/]NAME", help="these Secrets alone (default: all)"
+    )
+    files.add_namespace(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    named = [files.read_key(arguments, name) for name in arguments.names]
+    identities = try_keys(arguments)
+    with files.open_files(arguments) as found:
+        entries = [found.find(key) for key in named] if named else list(found.secrets.secrets.values())
+        checked = [check(found, entry, identities) for entry in entries]
+    if is_value(arguments.output):
+        show_value(out(), arguments.output, [value(one) for one in checked])
+    elif arguments.output == "name":
+        for one in checked:
+            out().line(str(one.key))
+    else:
+        show_table(out(), COLUMNS, checked)
+    return Exit.PROBLEMS if any(one.problems for one in checked) else Exit.OK
+
+
+def check(found: SecretFiles, entry: AnyDeclaration, identities: Identities) -> CheckedSecret:
+    users = tuple(consumer_keys(found.secrets.use((entry.key.namespace, entry.key.name))))
+    locks = locks_of(entry)
+    if isinstance(locks, SealedError):
+        return CheckedSecret(entry.key, entry.path, ReaderReport(), users, fault=str(locks))
+    if not locks:
+        return CheckedSecret(entry.key, entry.path, ReaderReport(), users, is_plain=True)
+    readers = found.secrets.compare((entry.key.namespace, entry.key.name), locks)
+    text = found.text(entry.path)
+    try:
+        is_verified = bool(identities) and open_values(text, identities) is not None
+    except SealedError as error:
+        return CheckedSecret(entry.key, entry.path, readers, users, fault=str(error))
+    former = tuple(list_former(found, entry.path, identities))
+    return CheckedSecret(entry.key, entry.path, readers, users, is_verified=is_verified, former=former)
+
+
+def list_former(found: SecretFiles, path: str, identities: Identities) -> list[tuple[str, FormerReader]]:
+    """By the name that the key has in gitvirt.yaml, else the end of the key. Files on disk have no history here."""
+    if found.fleet is None or found.fleet.snapshot.source is None:
+        return []
+
+    def open(text: str) -> Mapping[str, bytes] | None:
+        try:
+            return open_values(text, identities) if identities else None
+        except SealedError:
+            return None
+
+    former = list_former_readers(found.fleet.repo, found.fleet.snapshot.source, path, open)
+    return [(found.name_holder(one.recipient), one) for one in former]
+
+
+def open_values(text: str, identities: Identities) -> Mapping[str, bytes] | None:
+    """None where no key opens it. Raises SealedError for what is damaged."""
+    try:
+        return open_secret((read_body(text),), 0, identities)
+    except SealedError as error:
+        if error.reason in (SealedReason.NO_KEY, SealedReason.UNSUPPORTED):
+            return None
+        raise
+
+
+def value(one: CheckedSecret) -> dict[str, object]:
+    return {
+        "object": str(one.key),
+        "file": one.path,
+        "usedBy": [str(key) for key in one.users],
+        "readers": list(one.readers.readers),
+        "missing": list(one.readers.missing),
+        "surplus": list(one.readers.surplus),
+        "stale": list(one.readers.stale),
+        "withoutKey": list(one.readers.keyless),
+        "isPlain": one.is_plain,
+        "isVerified": one.is_verified,
+        "error": one.fault,
+        "formerReaders": [former_value(name, each) for name, each in one.former],
+    }
+
+
+def former_value(name: str, one: FormerReader) -> dict[str, object]:
+    return {
+        "reader": name,
+        "recipient": one.recipient,
+        "until": one.commit,
+        "time": one.time.isoformat(),
+        "hasSameValue": one.is_same,
+    }

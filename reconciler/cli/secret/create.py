@@ -1,0 +1,166 @@
+"""`gitvirt secret create`: a new Secret, encrypted before it is written anywhere.
+
+Values come from files, from standard input, from random bytes, or from the person's editor; never from arguments, which every user of the
+computer can read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import re
+import secrets
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
+from reconciler.cli.secret import files
+from reconciler.cli.secret.files import SecretFiles
+from reconciler.cli.secret.readable import check_readable, edit_readable
+from reconciler.cli.terminal import err, printable
+from schemas.encryption.sealed_error import SealedError
+from schemas.encryption.sops_text import seal_text
+from schemas.encryption.value_text import scalar_text
+from schemas.kinds import Key
+from schemas.problem import Problem
+from schemas.validate.secret_readers import required_recipients
+
+GENERATED_BYTES = 32
+INDENT = 4
+KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
+MAX_BYTES = 1 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    files.add_name(parser)
+    option = parser.add_argument
+    option(
+        "--from-file",
+        action="append",
+        default=[],
+        metavar="[KEY=]FILE",
+        help="a value from a file; repeatable",
+    )
+    option("--from-stdin", metavar="KEY", help="a value from standard input, without its last line break")
+    option(
+        "--generate",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help=f"a random value of {GENERATED_BYTES} bytes; repeatable",
+    )
+    option("--path", metavar="FILE", help="where to write it (default: secrets/NAMESPACE/NAME.yaml)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    key = files.read_key(arguments, arguments.name)
+    values = read_values(arguments)
+    text = render(key, values) if values else edit_new(key)
+
+    def compute(found: SecretFiles) -> MutationResult:
+        path = arguments.path or f"secrets/{key.namespace}/{key.name}.yaml"
+        if (key.namespace, key.name) in found.secrets.secrets:
+            raise CommandError(f"{key} exists already", f"gitvirt secret edit {key.namespace}/{key.name}")
+        if not isinstance(found.source.read(path), Problem):
+            raise CommandError(f"{printable(path)} exists already", "name another file with --path")
+        sealed = seal_for_readers(found, key, text)
+        return files.edit_result(
+            "create", [ObjectChange(key, "is created", path)], [FileEdit(path, None, sealed)]
+        )
+
+    check_readable(text, key)
+    files.apply(arguments, compute)
+    return Exit.OK
+
+
+def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:
+    """A CommandError without admins: then no person could change it again."""
+    keys = found.secrets.keys
+    assert keys is not None, "the settings were checked"
+    if not keys.admins:
+        cause = "gitvirt.yaml has no secrets.admins, so no person could read or change it"
+        raise CommandError(
+            cause, "list your public key there: `age-keygen -y FILE`, or your ssh-ed25519 .pub line"
+        )
+    use = found.secrets.use((key.namespace, key.name))
+    if not use.consumers:
+        note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
+        err().line(f"note: {note}")
+    for name in sorted(use.hosts.known):
+        if not keys.hosts.get(name):
+            err().line(
+                f"note: {printable(name)} has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
+            )
+    try:
+        return seal_text(text, required_recipients(use, keys), datetime.now(UTC)).encode()
+    except SealedError as error:
+        raise CommandError(f"{key} cannot be encrypted: {error}", "write one Secret in block style") from None
+
+
+def read_values(arguments: argparse.Namespace) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for text in arguments.from_file:
+        name, equals, path = text.partition("=")
+        name, path = (name, path) if equals else (Path(text).name, text)
+        add(found, name, read_file(Path(path)))
+    if arguments.from_stdin:
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        add(found, arguments.from_stdin, data.removesuffix(b"\n").removesuffix(b"\r"))
+    for name in arguments.generate:
+        add(found, name, secrets.token_urlsafe(GENERATED_BYTES).encode())
+    return found
+
+
+def add(found: dict[str, bytes], name: str, value: bytes) -> None:
+    if not KEY.fullmatch(name):
+        raise CommandError(f"{printable(name)!r} is not a key", "use letters, digits, -, _ and .", Exit.USAGE)
+    if name in found:
+        raise CommandError(f"the key {name} is given twice", "give each key once", Exit.USAGE)
+    if len(value) > MAX_BYTES:
+        raise CommandError(f"the value of {name} is larger than 1 MiB", "keep it outside of the repository")
+    found[name] = value
+
+
+def read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(
+            f"cannot read {printable(str(path))}: {error.strerror}", "name a file that exists"
+        ) from None
+
+
+def render(key: Key, values: dict[str, bytes]) -> str:
+    """Text where it is text, else base64."""
+    texts, binary = {}, {}
+    for name, value in values.items():
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            binary[name] = base64.b64encode(value).decode()
+    lines = [
+        "apiVersion: v1",
+        "kind: Secret",
+        "metadata:",
+        f"    name: {key.name}",
+        f"    namespace: {key.namespace}",
+    ]
+    for section, found in (("stringData", texts), ("data", binary)):
+        if found:
+            lines.append(f"{section}:")
+            lines += [f'    "{name}": {scalar_text(value, "str", INDENT)}' for name, value in found.items()]
+    return "\n".join(lines) + "\n"
+
+
+def edit_new(key: Key) -> str:
+    """In the person's editor, from a text without a value."""
+    before = render(key, {"key": b"value"})
+    after = edit_readable(f"{key.name}.yaml", before, os.environ)
+    if after == before:
+        raise CommandError(
+            "nothing was written in the editor; nothing is created", "or use --generate or --from-file"
+        )
+    return after

@@ -1,0 +1,80 @@
+"""`gitvirt secret edit`: one Secret in the person's editor. Values that stay keep their encrypted text.
+
+It is encrypted for those who have to read it now. If a reader lost the right, there is a new data key, and the value that it could read
+is to be changed: the verb says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import UTC, datetime
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
+from reconciler.cli.secret import files
+from reconciler.cli.secret.files import SecretFiles
+from reconciler.cli.secret.private_keys import read_keys
+from reconciler.cli.secret.readable import check_readable, edit_readable
+from reconciler.cli.terminal import printable
+from schemas.encryption.age_armor import Identities
+from schemas.encryption.sealed_error import SealedError
+from schemas.encryption.sops_text import RevealedSecret, open_text, seal_text
+from schemas.kinds import Key
+from schemas.validate.secret_readers import required_recipients
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    files.add_name(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    key, identities = files.read_key(arguments, arguments.name), read_keys(arguments)
+    with files.open_files(arguments) as found:
+        path = found.find(key).path
+        before = found.text(path)
+        opened = reveal(before, path, identities)
+    after = edit_readable(path, opened.text, os.environ)
+    if after != opened.text:
+        check_readable(after, key)
+
+    def compute(newest: SecretFiles) -> MutationResult:
+        if newest.text(path) != before:
+            raise CommandError(f"{printable(path)} changed meanwhile; nothing was changed", "edit it again")
+        if after == opened.text:
+            return files.edit_result("edit", [ObjectChange(key, "as it was", "")], [])
+        sealed = seal_edited(newest, key, after, opened)
+        return files.edit_result(
+            "edit", [ObjectChange(key, "is changed", path)], [FileEdit(path, before.encode(), sealed)]
+        )
+
+    files.apply(arguments, compute)
+    return Exit.OK
+
+
+def reveal(text: str, path: str, identities: Identities) -> RevealedSecret:
+    """A CommandError with file, key and cause."""
+    try:
+        return open_text(text, identities)
+    except SealedError as error:
+        raise describe(path, error) from None
+
+
+def describe(path: str, error: SealedError) -> CommandError:
+    cure = "name another private key with --key, or see `gitvirt secret check` for who can open it"
+    return CommandError(f"{printable(path)} cannot be opened: {error}", cure)
+
+
+def seal_edited(found: SecretFiles, key: Key, text: str, opened: RevealedSecret) -> bytes:
+    """For those who have to read it now; while it is unknown who that is, no reader loses the right."""
+    keys = found.secrets.keys
+    assert keys is not None, "the settings were checked"
+    recipients = required_recipients(
+        found.secrets.use((key.namespace, key.name)), keys, tuple(opened.wrapped)
+    )
+    if not found.secrets.is_complete:
+        recipients = tuple(dict.fromkeys((*opened.wrapped, *recipients)))
+    try:
+        return seal_text(text, recipients, datetime.now(UTC), opened).encode()
+    except SealedError as error:
+        raise CommandError(f"{key} cannot be encrypted: {error}", "write one Secret in block style") from None

@@ -1,0 +1,74 @@
+"""The readable text of a Secret in a person's editor: in a folder on tmpfs, of this account alone, that goes when the editor ends.
+
+Must never happen: the text on a disk; a text with mistakes becomes a Secret that hosts cannot read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from reconciler.cli.exits import CommandError, Exit
+from reconciler.cli.mutate.editor import OpenedText
+from reconciler.cli.terminal import printable
+from schemas import manifest
+from schemas.kinds import Key, Kind
+from schemas.problem import Severity
+
+MOUNTS = Path("/proc/self/mounts")
+IN_MEMORY = ("tmpfs", "ramfs")
+
+
+def edit_readable(name: str, text: str, environment: Mapping[str, str]) -> str:
+    """What the editor left. A CommandError where it failed."""
+    with OpenedText(name, text.encode(), environment, memory_folder(environment)) as opened:
+        data = opened.open()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CommandError(
+            "what the editor wrote is not UTF-8; nothing was changed", "save it as UTF-8"
+        ) from None
+
+
+def memory_folder(environment: Mapping[str, str]) -> Path:
+    """A folder on tmpfs that may be written."""
+    for text in (environment.get("XDG_RUNTIME_DIR"), "/dev/shm", "/run"):  # noqa: S108 - on Linux it is tmpfs, and that is checked
+        if text and is_in_memory(Path(text)) and os.access(text, os.W_OK):
+            return Path(text)
+    cause = "there is no tmpfs for the readable text: neither XDG_RUNTIME_DIR nor /dev/shm"
+    raise CommandError(
+        cause, "create it with --from-file, --from-stdin or --generate, or use sops", Exit.USAGE
+    )
+
+
+def is_in_memory(folder: Path) -> bool:
+    """By the mount that the folder is on."""
+    try:
+        place = folder.resolve(strict=True)
+        mounts = [line.split() for line in MOUNTS.read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return False
+    found = [(Path(words[1]), words[2]) for words in mounts if place.is_relative_to(words[1])]
+    return bool(found) and max(found, key=lambda each: len(each[0].parts))[1] in IN_MEMORY
+
+
+def check_readable(text: str, key: Key) -> None:
+    """A CommandError for a text that is not this one Secret. No value is quoted."""
+    found = manifest.parse("the Secret", text.encode())
+    errors = [problem for problem in found.problems if problem.severity is Severity.ERROR]
+    if errors:
+        first = errors[0]
+        where = f"line {first.line}: " if first.line else ""
+        raise CommandError(
+            f"{where}{first.message}; nothing was changed", first.hint or "correct it", Exit.PROBLEMS
+        )
+    keys = [document.key for document in found.documents]
+    if keys != [key] or found.documents[0].kind is not Kind.SECRET or found.foreign:
+        shown = ", ".join(printable(str(each)) for each in keys) or "nothing"
+        raise CommandError(
+            f"the text declares {shown} and not {key} alone; nothing was changed",
+            "edit it again",
+            Exit.PROBLEMS,
+        )
