@@ -70,7 +70,7 @@ def compose(
                 by_key[key] = replace(by_key[key], due=ends)
             case Unschedulable():
                 unplaced.append(UnschedulableObject(decision.key, decision.refusals))
-                by_key[decision.key] = apply_unschedulable(view, by_key[decision.key], decision, now)
+                by_key |= {need.key: need for need in decide_unplaced(view, by_key, decision, now)}
             case _:
                 assert_never(decision)
     ordered = [by_key[key] for key in sorted(by_key)]
@@ -128,6 +128,28 @@ def may_claim(view: View, edit: ObjectEdit, claim: ClaimRef) -> bool:
         return False
     held, attached = edit.record.claim, attached_uids(view, edit)
     return not attached - {claim.uid} if held is None else held.uid == claim.uid and not attached
+
+
+def decide_unplaced(
+    view: View, needs: dict[Key, Need], decision: Unschedulable, now: datetime
+) -> Iterator[Need]:
+    """The needs of an object that no pool took, and of the volumes that it has no longer.
+
+    A machine whose assignment ends in this tick keeps its claims if it gets its next place now (`may_claim`). Without a place they end in the
+    same commit. Another machine gets them by a later one.
+    """
+    need = needs[decision.key]
+    yield apply_unschedulable(view, need, decision, now)
+    known = view.objects.get(decision.key)
+    if known is None or not isinstance(known.object, Machine) or known.record.assignment is None:
+        return
+    for key in (key for key in volumes_of(known.object) if key in needs):
+        edit = edit_of(view, needs[key], now)
+        held = edit.record.claim
+        if held is not None and held.uid == need.record.uid and not attached_uids(view, edit):
+            reason = f"machine {decision.key.name} is not assigned to a pool"
+            edit = edit.with_record(claim=None).log_change(Action.CLAIM, reason)
+            yield replace(needs[key], record=edit.record, change_reasons=edit.change_reasons)
 
 
 def apply_unschedulable(view: View, need: Need, decision: Unschedulable, now: datetime) -> Need:

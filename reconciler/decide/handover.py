@@ -19,7 +19,7 @@ snapshot in which the first has landed, and names what the first host has confir
     claim, holder is gone      no document, assignment, or        the same                                nothing: it does not have the machine
                                another assignment of the machine
     claim, holder is placed    the same as the holder's           the same as the holder's, and the     nothing: it does not have the machine
-    again                                                         volume is not reported attached
+    again, or no pool took it                                     volume is not reported attached
     claim, holder stays        claimRef.released                  its host reports it detached, having    nothing: a released claim attaches nothing
                                                                   applied a later commit of live
     volume snapshot            the volume's assignment            the snapshot is unassigned              its pool is that of its volume: never two

@@ -14,7 +14,8 @@ to one volume, and what a former host of the machine attaches late is refused.
     M             `live` was rewound, and it is attached to others alone          none
     M             the host of the volume reports it attached to M                 M, whatever else is true
     M             M does not exist, or is another machine of that name            none
-    M             M is on no pool                                                 none
+    M             M is on no pool                                                 none; by the commit that withdraws it, where no pool
+                                                                                  takes M and no host reports it attached (`compose`)
     M             M is under another assignment, and needs it                     M under that assignment
     M             M is under another assignment, and needs it no longer           none
     M             M needs it no longer                                            M, released: no host attaches it from now on

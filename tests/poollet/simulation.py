@@ -130,6 +130,7 @@ class Simulation:
     profile: Profile = PROFILE
     by_hand: Mapping[int, Callable[[Simulation], None]] = field(default_factory=dict)
     empty: Mapping[str, range] = field(default_factory=dict)  # in which rounds a host's lists lack everything
+    more_pools: tuple[str, ...] = ()  # for machines, of each host; its storage reaches them too
     true_in: dict[str, int] = field(default_factory=dict)  # the last round in which a host's lists were whole
     fleet: Fleet = field(init=False)
     time: Time = field(default_factory=Time)
@@ -274,6 +275,8 @@ class Simulation:
                 fault=kill_switch.transport,
                 runtime=RuntimeWithEmptyLists(self, name, watched, kill_switch.around),
                 note=self.notes.setdefault(name, Note()),
+                more_pools=self.more_pools,
+                storage_reaches=(name, *self.more_pools),
             )
         self.runs[name].turn()
 

@@ -33,6 +33,13 @@ SNAPSHOT = (
     "spec: {volumeRef: {name: data}}\n"
 )
 POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {name}}}\n"
+DRAINED = (
+    "spec:\n  unschedulable: true\n  taints:\n  - {key: gitvirt.dev/drain, effect: NoExecute, value: force}\n"
+)
+OWN_DISK = (
+    "  volumes:\n  - name: data\n    ephemeral: {volumeTemplate: {spec: "
+    "{volumeClassRef: {name: standard}, resources: {storage: 1Gi}}}}\n"
+)
 TENTH_MS = 100
 
 
@@ -84,8 +91,8 @@ class Watched(Simulation):
             self.round()
 
 
-def start_fleet(*hosts: str) -> Watched:
-    simulation = Watched(hosts or ("host-1",), {}, profile=SLOW_HOST)
+def start_fleet(*hosts: str, more_pools: tuple[str, ...] = ()) -> Watched:
+    simulation = Watched(hosts or ("host-1",), {}, profile=SLOW_HOST, more_pools=more_pools)
     simulation.after({"gitvirt.yaml": SETTINGS, **CLASSES}, seconds=4)
     return simulation
 
@@ -166,6 +173,44 @@ def test_a_replacement_takes_the_order_the_place_and_the_outcome(hosts: tuple[st
     subjects = site.after({"m/web.yaml": machine("web", more=order, spec=spec)}, seconds=14)
     assert [each.partition(" ")[0] for each in subjects] == ["EVICT", "schedule", "web"], subjects
     assert site.assignment("web") != before
+    assert str(site.outcome()["Machine/default/web"]).startswith("('Running', 'On',")
+
+
+DISKS = pytest.mark.parametrize(
+    ("spec", "volumes"),
+    [
+        pytest.param("", {}, id="no disk"),
+        pytest.param(LOCAL, {}, id="a local disk"),
+        pytest.param(DISK, {"v/data.yaml": volume()}, id="a volume"),
+        pytest.param(OWN_DISK, {}, id="an ephemeral volume"),
+    ],
+)
+
+
+@DISKS
+def test_a_drain_takes_the_order_the_place_and_the_outcome(spec: str, volumes: dict[str, str]) -> None:
+    """As a replacement, whatever the machine has attached: the claim of a volume goes with the place."""
+    site = start_fleet(more_pools=("host-1-b",))
+    site.after({f"p/{name}.yaml": POOL.format(name=name) for name in ("host-1", "host-1-b")})
+    site.after({"m/web.yaml": machine("web", spec=spec), **volumes})
+    subjects = site.after({"p/host-1.yaml": POOL.format(name="host-1") + DRAINED}, seconds=14)
+    assert [each.partition(" ")[0] for each in subjects] == ["EVICT", "schedule", "web"], subjects
+    assert str(site.outcome()["Machine/default/web"]).startswith("('Running', 'On',")
+    assert site.after({}, seconds=20) == [], "at rest"
+
+
+@DISKS
+def test_a_drain_without_another_pool_takes_two_commits_and_the_way_back_two(
+    spec: str, volumes: dict[str, str]
+) -> None:
+    site = start_fleet()
+    site.after(
+        {"m/web.yaml": machine("web", spec=spec), **volumes, "p/host-1.yaml": POOL.format(name="host-1")}
+    )
+    subjects = site.after({"p/host-1.yaml": POOL.format(name="host-1") + DRAINED}, seconds=14)
+    assert [each.partition(" ")[0] for each in subjects] == ["EVICT", "withdraw"], subjects
+    assert str(site.outcome()["Machine/default/web"]).startswith("('Pending', 'On',")
+    assert len(site.after({"p/host-1.yaml": POOL.format(name="host-1")})) == 2
     assert str(site.outcome()["Machine/default/web"]).startswith("('Running', 'On',")
 
 

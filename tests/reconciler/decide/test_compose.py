@@ -15,6 +15,7 @@ from reconciler.decide.compose import (
     change_of,
     compose,
     decide_assigned,
+    decide_unplaced,
     main_reason,
     pending_approvals,
     summary,
@@ -361,3 +362,33 @@ def test_a_frozen_object_is_in_the_plan_only_when_its_condition_changes() -> Non
     assert [change.action for change in first.changes] == [Action.BLOCKED]
     found.add(msgspec.structs.replace(found.objects[WEB], record=first.changes[0].after))
     assert compose(found, decide_needs(found, {WEB}, NOW), (), NOW).changes == ()
+
+
+def leaving(holder: str = "web", attached: str = "", now: str = "") -> Need | None:
+    """What becomes of the volume when no pool takes its machine, whose assignment ends in this tick."""
+    found = world(on="a", claim=holder)
+    found.add(machine("web", spec=USES_DATA, on="" if now else "a"))
+    if attached:
+        found.with_report(DATA, "present", attached_to=(uid_of(attached),))
+    web = found.objects[WEB].record
+    needs = places(found, WEB, DATA)
+    needs[WEB] = replace(needs[WEB], record=Record(uid=web.uid))
+    decided = decide_unplaced(found, needs, Unschedulable(WEB, ()), NOW)
+    return {need.key: need for need in decided}.get(DATA)
+
+
+def test_the_claim_of_a_machine_that_no_pool_takes_ends_by_the_commit_that_withdraws_it() -> None:
+    need = leaving()
+    assert need is not None
+    assert need.record.claim is None
+    assert need.change_reasons == (why(Action.CLAIM, "machine web is not assigned to a pool"),)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"attached": "web"}, {"attached": "also"}, {"holder": "also"}, {"now": "unplaced before"}],
+    ids=str,
+)
+def test_a_claim_stays_where_a_host_may_still_use_it(given: dict[str, str]) -> None:
+    """Or where an earlier commit withdrew its machine, so that the volume's own rules end it."""
+    assert leaving(**given) is None
