@@ -39,9 +39,11 @@ from reconciler.cli.terminal import out
 from reconciler.decide.decide import make_plan
 from reconciler.plan.source_changes import compare_sources
 from reconciler.plan.types import Action, Plan
+from reconciler.world.bulk_load import bulk
 from reconciler.world.reports.start_wait import StartWait, describe_start_wait
 from reconciler.write.effect_context import find_context
 from reconciler.write.source_documents import read_changed_documents
+from schemas.manifest import parse_once
 from schemas.problem import Problem, Severity
 
 EXAMPLES = """\
@@ -64,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with plan_input.open_input(arguments, arguments.path) as seen:
+    with bulk(is_much=True), parse_once(), plan_input.open_input(arguments, arguments.path) as seen:
         found = (*find_manifest_errors(seen.manifests), *find_access_changes(seen))
         outline = add_problems(make_outline(seen), found)
         plan = outline.plan

@@ -7,7 +7,7 @@ Limits: the scheduler is asked with the fleet as a plan leaves it; room may be t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -16,7 +16,7 @@ from reconciler.decide.need import Keep, Place
 from reconciler.decide.obstacles import VOLUME_IN_USE, obstacles
 from reconciler.decide.placement import build_cluster_state, policy, requests
 from reconciler.decide.references import owner_of
-from reconciler.plan.types import PendingApproval
+from reconciler.plan.types import Plan
 from reconciler.schedule.decision import Placed
 from reconciler.schedule.scheduler import schedule
 from reconciler.world.objects.object_state import ObjectState
@@ -32,16 +32,19 @@ from schemas.problem import Severity
 TEMPORARY = TAKEN | {VOLUME_IN_USE, "RestoringRetainedVolume", "PreviousObjectDeleting"}
 
 
-def place_successors(
-    view: View, pending_approvals: Iterable[PendingApproval], needs: Sequence[Keep], now: datetime
-) -> Iterator[Keep]:
-    """Machines that are on no pool after the plan only because others must be gone first, each where it fits then."""
+def place_successors(view: View, plan: Plan, needs: Sequence[Keep], now: datetime) -> Iterator[Keep]:
+    """Machines that are on no pool after the plan only because others must be gone first, each where it fits then.
+
+    Where nothing leaves, the scheduler would refuse again what the plan has as unschedulable.
+    """
     records = {need.key: need.record for need in needs}
-    held = {key for pending in pending_approvals for key in pending.keys}
+    held = {key for pending in plan.pending_approvals for key in pending.keys}
+    refused = frozenset() if is_any_leaving(view, records) else {each.key for each in plan.unschedulable}
     places = [
         Place(key=key, before=None, record=without_assignment(records.get(key, known.record)))
         for key, known in sorted(view.objects.items())
         if key.kind is Kind.MACHINE
+        and key not in refused
         and known.is_active
         and not records.get(key, known.record).pool
         and waits_for_others(view, known, held)
@@ -56,6 +59,15 @@ def place_successors(
             yield Keep(
                 key=decision.key, before=None, record=msgspec.structs.replace(record, pool=decision.pool)
             )
+
+
+def is_any_leaving(view: View, records: Mapping[Key, Record]) -> bool:
+    """Whether the plan, or an order that `live` has, takes any object off its pool."""
+    relations = view.relations
+    if relations.absent or relations.evicting or relations.kept or any(relations.leaving.values()):
+        return True
+    places = ((view.objects.get(key), record) for key, record in records.items())
+    return any(known is not None and known.record.pool not in ("", record.pool) for known, record in places)
 
 
 def waits_for_others(view: View, known: ObjectState, held: Collection[Key]) -> bool:

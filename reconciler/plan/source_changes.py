@@ -17,7 +17,7 @@ from schemas.effects.effect import Creates, Deletes, Effect, Loss, Renames, list
 from schemas.effects.field_change import FieldChange
 from schemas.effects.removal import removal_of, rename_of
 from schemas.effects.rules import compare_documents, effect_of
-from schemas.kinds import Key
+from schemas.kinds import Key, Kind
 from schemas.model import Machine, Object, decode
 
 
@@ -58,8 +58,8 @@ def compare_sources(before: Documents, after: Documents, context_of: ContextOf) 
     """Documents of the source as they were reconciled last, and as they are now. Sorted by key. `context_of` says what is known of an
     object, which is given as it was."""
     gone = {key: decode(key.kind, before[key]) for key in before.keys() - after.keys()}
-    new = {key: decode(key.kind, after[key]) for key in after.keys() - before.keys()}
-    renames = find_renames(gone, new)
+    new = after.keys() - before.keys()
+    renames = find_renames(gone, {key: after[key] for key in new})
     old_names = {key._replace(name=rename.old) for key, rename in renames.items()}
     found = []
     for key in sorted(before.keys() | after.keys()):
@@ -73,13 +73,13 @@ def compare_sources(before: Documents, after: Documents, context_of: ContextOf) 
     return tuple(found)
 
 
-def find_renames(gone: Mapping[Key, Object], new: Mapping[Key, Object]) -> dict[Key, Renames]:
+def find_renames(gone: Mapping[Key, Object], new: Documents) -> dict[Key, Renames]:
     """By the new key. Each machine continues at most one other, and the first by name wins."""
     left = {key: each for key, each in sorted(gone.items()) if isinstance(each, Machine)}
     found: dict[Key, Renames] = {}
-    for key, machine in sorted(new.items()):
-        if not isinstance(machine, Machine) or not left:
-            continue
+    for key in sorted(key for key in new if left and key.kind is Kind.MACHINE):
+        machine = decode(key.kind, new[key])
+        assert isinstance(machine, Machine), "by the kind of its key"
         for old_key, old in left.items():
             if (rename := rename_of(old, machine)) is not None:
                 found[key] = rename

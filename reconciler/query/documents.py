@@ -29,7 +29,7 @@ from schemas.validate.tree import AnyDeclaration, Declaration
 Ids: TypeAlias = Mapping[str, str]
 Progress: TypeAlias = Callable[[int, int], None]  # files read, of how many
 
-FEW = 4_000  # files that one process reads sooner than others are started
+FEW = 4_000  # files that one process parses sooner than others are started
 BATCH = 500
 
 
@@ -77,7 +77,7 @@ def load(
 ) -> LoadedFiles:
     """`then` are the ids that files had at an earlier revision."""
     cores = len(os.sched_getaffinity(0)) if may_fork else 1
-    if len(paths) > FEW and cores > 1:
+    if len(paths) - manifest.count_kept() > FEW and cores > 1:
         from reconciler.query.parallel import parse_in_parallel
 
         batches = parse_in_parallel(source, list(split_batches(paths)), then, cores)

@@ -48,7 +48,7 @@ def try_each_loss(view: View, plan: Plan, targets: Mapping[Key, str], now: datet
     if len(view.pools) > MOST:
         return Survival(is_computed=False)
     needs = list(planned_records(plan, targets))
-    needs = join_needs(needs, place_successors(view, plan.pending_approvals, needs, now))
+    needs = join_needs(needs, place_successors(view, plan, needs, now))
     records = {need.key: need.record for need in needs}
     residents = list_residents(view, records)
     if not residents:

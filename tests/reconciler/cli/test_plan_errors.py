@@ -10,6 +10,7 @@ import pytest
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
 from reconciler.cli.plans.phrases import many
+from schemas.manifest import count_kept, documents, parse, parse_once
 from tests.reconciler.loop.fleet import SETTINGS, SMALL, machine
 from tests.schemas.validate.case import BASE, Case
 from tests.schemas.validate.rule_cases import CASES
@@ -83,6 +84,20 @@ def test_a_class_that_is_removed_while_machines_use_it_is_an_error_of_the_plan_i
         assert "5 errors" in markdown[1].splitlines()[0]
         document = json.loads(run(capsys, "plan", "-o", "json", *source)[1])
         assert [each["code"] for each in document["problems"]] == ["GV310"] * 5
+
+
+def test_a_plan_parses_each_file_once_and_changes_nothing_that_it_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifests = {"class.yaml": SMALL, **{f"web-{n}.yaml": machine(f"web-{n}") for n in range(5)}}
+    commit_tree(tmp_path, {"gitvirt.yaml": SETTINGS, **manifests})
+    monkeypatch.chdir(tmp_path)
+    with parse_once():
+        assert run(capsys, "plan")[0] == Exit.UNPLACEABLE
+        assert count_kept() == len(manifests)
+        for path, text in manifests.items():
+            assert parse(path, text.encode()) == documents.parse(path, text.encode())
+        assert count_kept() == len(manifests), "the plan had them all"
 
 
 def test_settings_that_cannot_be_used_have_the_exit_code_of_problems_in_manifests(
