@@ -33,6 +33,7 @@ from iri.volume import (
 from poollet.decide import model_to_iri
 from poollet.decide.actions import Ref
 from poollet.decide.assignments import HostOrder
+from poollet.decide.first_boot.render import render_first_boot
 from poollet.decide.secrets import Lookups, NotReady, read_secret, read_secret_key
 from poollet.report.conditions import ACCESS_SECRET
 from poollet.sync.live_view import Lookup
@@ -293,11 +294,12 @@ def resolve_interface(
 
 
 def resolve_ignition(machine: Machine, lookups: Lookups) -> bytes | NotReady:
-    """Empty if the machine declares none."""
+    """First-boot data in whatever language: that of the Secret, or of userData, with guestConfig. Empty if the machine declares none."""
     reference = machine.spec.ignition_ref
-    if reference is None:
-        return b""
-    return read_secret_key(machine.namespace, reference.name, reference.key, lookups)
+    own: bytes | NotReady = machine.spec.guest_config.user_data.encode()
+    if reference is not None:
+        own = read_secret_key(machine.namespace, reference.name, reference.key, lookups)
+    return own if isinstance(own, NotReady) else render_first_boot(machine, own)
 
 
 def resolve_encryption(volume: Volume, lookups: Lookups) -> VolumeEncryption | NotReady | None:

@@ -86,11 +86,13 @@ class AtNextBoot:
 
 @dataclass(frozen=True, slots=True)
 class NeedsRecreation:
-    """No effect on what exists: only an object that is deleted and created again has it, which destroys `losses`."""
+    """No effect on what exists: only an object that is created again has it, which destroys `losses`. `machine`: the name for `gitvirt
+    replace`; empty where it is not known."""
 
     why: str = ""
     losses: tuple[Loss, ...] = ()
     is_volume: bool = False
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)

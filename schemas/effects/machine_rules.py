@@ -12,7 +12,7 @@ power                                    starts or stops the guest
 volumes: added, removed, another volume  now; a local disk or generated volume that is removed is destroyed
 volumes: size or image of a local disk   refused
 networkInterfaces                        now; a changed interface is detached and attached again
-ignitionRef, efiVars                     none: the first boot has read them
+ignitionRef, efiVars, guestConfig        none: the first boot has read them; `gitvirt replace` recreates the machine
 guestConfig.hostname                     refused
 """
 
@@ -161,7 +161,7 @@ def of_device(change: FieldChange, _context: EffectContext) -> Effect:
 
 
 def of_first_boot(_change: FieldChange, context: EffectContext) -> Effect:
-    return NeedsRecreation(FIRST_BOOT, context.losses)
+    return NeedsRecreation(FIRST_BOOT, context.local_disks, machine=context.name)
 
 
 def of_hostname(change: FieldChange, context: EffectContext) -> Effect:
@@ -214,6 +214,12 @@ RULES: Rules = {
     ("spec", "ignitionRef"): of_first_boot,
     ("spec", "tolerations"): MayEvict(),
     ("spec", "guestConfig", "hostname"): of_hostname,
+    ("spec", "guestConfig", "sshAuthorizedKeys"): of_first_boot,
+    ("spec", "guestConfig", "users"): of_first_boot,
+    ("spec", "guestConfig", "packages"): of_first_boot,
+    ("spec", "guestConfig", "runCommands"): of_first_boot,
+    ("spec", "guestConfig", "userData"): of_first_boot,
+    ("spec", "guestConfig", "timezone"): of_first_boot,
     ("spec", "efiVars"): of_first_boot,
     ("spec", "efiVars[]"): of_first_boot,
     ("spec", "spread"): AtNextPlacement(),

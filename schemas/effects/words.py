@@ -78,7 +78,7 @@ def format_value(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return value or '""'
+            return value.replace("\n", "\\n") or '""'
         case Mapping():
             inner = ", ".join(f"{key}: {format_value(each)}" for key, each in value.items())
             return f"{{{inner}}}"
@@ -134,9 +134,11 @@ def describe_effect(effect: Effect) -> str:
 def describe_obstacle(effect: NeedsRecreation | Moves | Refused) -> str:
     """What a machine or volume that exists cannot have where it is."""
     match effect:
-        case NeedsRecreation(why, losses):
+        case NeedsRecreation(why, losses, is_volume, machine):
             destroyed = f"which {describe_losses(losses)}" if losses else ""
-            return join_parts("no effect on what exists: delete and RECREATE it", destroyed, why, sign=", ")
+            replace = f"`gitvirt replace{' ' + machine if machine else ''}` RECREATES it"
+            cure = "delete and RECREATE it" if is_volume else replace
+            return join_parts(f"no effect on what exists: {cure}", destroyed, why, sign=", ")
         case Moves():
             return describe_move(effect)
         case Refused(_, message, hint):

@@ -47,7 +47,7 @@ _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.SECRET, "spec"): "this kind has no spec: write data and stringData at the top level",
     (Kind.MACHINE, "cpu"): "the class of the machine sets its processors: machineClassRef",
     (Kind.MACHINE, "memory"): "the class of the machine sets its memory: machineClassRef",
-    (Kind.MACHINE, "sshPublicKeys"): "write keys into the ignition or cloud-config that ignitionRef names",
+    (Kind.MACHINE, "sshPublicKeys"): "write guestConfig: {sshAuthorizedKeys: [...]}",
     (Kind.VOLUME, "size"): "write resources: {storage: ...}",
     (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
     (Kind.RESOURCE_QUOTA, "limits"): "write hard",

@@ -12,6 +12,8 @@ the same at any time. Objects of the runtime and of reports have types of their 
 
 from schemas.model.compute import (
     EphemeralNetworkInterface,
+    GuestConfig,
+    GuestUser,
     LocalDisk,
     Machine,
     MachineClass,

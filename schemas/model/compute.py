@@ -173,10 +173,32 @@ class IgnitionRef(Part, frozen=True):
             msgspec.structs.force_setattr(self, "key", defaults.IGNITION_KEY)
 
 
+class GuestUser(Part, frozen=True):
+    """A user of the guest, beside the one that its image has."""
+
+    name: str
+    ssh_authorized_keys: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    shell: str = ""
+    sudo: bool = False
+
+
 class GuestConfig(Part, frozen=True):
-    """Settings inside the guest."""
+    """Settings inside the guest. All but the host name travel as first-boot data, in the language that `user_data` is written in."""
 
     hostname: str = ""
+    ssh_authorized_keys: tuple[str, ...] = ()
+    users: tuple[GuestUser, ...] = ()
+    packages: tuple[str, ...] = ()
+    run_commands: tuple[str, ...] = ()
+    user_data: str = ""
+    timezone: str = ""
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether anything is to be added to data of the user's own."""
+        lists = (self.ssh_authorized_keys, self.users, self.packages, self.run_commands)
+        return any(lists) or self.timezone != ""
 
 
 class EFIVar(Part, frozen=True):

@@ -62,7 +62,7 @@ from schemas.validate.references import ReferenceIndex, continued_users
 from schemas.validate.tree import AnyDeclaration, Tree
 
 SHARED = frozenset({Kind.MACHINE_CLASS, Kind.VOLUME_CLASS, Kind.NETWORK})
-RECREATE_HINT = "restore the field, or delete and recreate the machine"
+RECREATE_HINT = "restore the field, or recreate the machine after the merge: `gitvirt replace`"
 
 
 def findings(tree: Tree, past: EarlierRevision) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from schemas.model import (
 )
 from schemas.problem import Severity
 from schemas.spelling import nearest
+from schemas.validate import guest_config
 from schemas.validate.finding import Finding
 from schemas.validate.inputs import ValidationPolicy
 from schemas.validate.tree import AnyDeclaration
@@ -41,6 +42,7 @@ def of_object(entry: AnyDeclaration) -> Iterator[Finding]:
     match entry.object:
         case Machine():
             yield from of_machine(entry, entry.object)
+            yield from guest_config.findings(entry, entry.object)
         case Volume():
             yield from of_tolerations(entry, "/spec/tolerations", entry.object.spec.tolerations)
             yield from of_volume_without_class(entry, entry.object)

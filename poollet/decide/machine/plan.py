@@ -57,6 +57,7 @@ from schemas.kinds import Kind
 from schemas.model import Machine
 from schemas.model.charge import INSUFFICIENT_FOR_RESIZE
 
+FIRST_BOOT_FIELDS = "first-boot data (ignitionRef, guestConfig)"
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
 
@@ -281,7 +282,7 @@ def immutable_field_problems(
     ignition = there.spec.ignition_data
     boot = FieldChange(Kind.MACHINE, ("spec", "ignitionRef"), HIDDEN, HIDDEN)
     is_other = bool(ignition) and isinstance(needs.ignition, bytes) and ignition != needs.ignition
-    if is_other and (why := why_immutable(boot)):
+    if is_other and (why := why_immutable(boot, name=FIRST_BOOT_FIELDS)):
         result.append(NotReady("IgnitionDiffers", why))
     return tuple(result)
 

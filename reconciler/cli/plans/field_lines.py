@@ -39,7 +39,9 @@ def generalize(effect: Effect) -> Effect:
     match effect:
         case AtNextBoot():
             return replace(effect, machine="")
-        case AppliedNow() | NeedsRecreation() | Moves() | Recreates():
+        case NeedsRecreation():
+            return replace(effect, losses=(), machine="")
+        case AppliedNow() | Moves() | Recreates():
             return replace(effect, losses=())
         case _:
             return effect

@@ -138,7 +138,7 @@ def lines(before: dict[str, Any], after: dict[str, Any], **known: Any) -> list[s
         ),
         pytest.param(
             machine(ROOT), machine(ROOT, ignitionRef={"name": "boot"}),
-            ["spec.ignitionRef: none -> {name: boot}: no effect on what exists: delete and RECREATE it, which DESTROYS local disk root of db-1, 10Gi, "
+            ["spec.ignitionRef: none -> {name: boot}: no effect on what exists: `gitvirt replace db-1` RECREATES it, which DESTROYS local disk root of db-1, 10Gi, "
              "the guest has read it at its first boot"],
             id="first-boot data",
         ),
@@ -248,4 +248,22 @@ def test_a_gateway_is_recorded_and_a_vlan_applied() -> None:
     ]
     assert effects(vlan=7) == [
         "spec.vlan: none -> 7: now, without a restart; interfaces in it are detached and attached again while the guest runs"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ({"sshAuthorizedKeys": ["ssh-ed25519 A"]}, "sshAuthorizedKeys: none -> [ssh-ed25519 A]"),
+        ({"users": [{"name": "app"}]}, "users: none -> [{name: app}]"),
+        ({"packages": ["nginx"]}, "packages: none -> [nginx]"),
+        ({"runCommands": ["a\nb"]}, "runCommands: none -> [a\\nb]"),
+        ({"userData": "#!/bin/sh\ntrue"}, "userData: none -> #!/bin/sh\\ntrue"),
+        ({"timezone": "UTC"}, "timezone: none -> UTC"),
+    ],
+)
+def test_first_boot_data_is_for_new_machines_and_the_cure_is_named(config: Any, shown: str) -> None:
+    assert lines(machine(ROOT, OWN), machine(ROOT, OWN, guestConfig=config)) == [
+        f"spec.guestConfig.{shown}: no effect on what exists: `gitvirt replace db-1` RECREATES it, "
+        "which DESTROYS local disk root of db-1, 10Gi, the guest has read it at its first boot"
     ]

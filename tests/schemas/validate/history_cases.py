@@ -184,7 +184,7 @@ CHANGES = [
             machine(volumes=[disk()], ignitionRef={"name": "boot"}),
         ),
         "GV419 warning x.yaml /spec/ignitionRef",
-        quote="delete and RECREATE it, which DESTROYS local disk root of web, 1Gi",
+        quote="`gitvirt replace web` RECREATES it, which DESTROYS local disk root of web, 1Gi",
     ),
     change_of(
         "a local disk and a generated volume that go",

@@ -6,6 +6,8 @@ NoCloud: https://docs.cloud-init.io/en/latest/reference/datasources/nocloud.html
 
 from __future__ import annotations
 
+import email
+import email.message
 import ipaddress
 import re
 from typing import Any
@@ -49,3 +51,47 @@ def read_network_config(text: bytes) -> dict[str, Any]:
     names = [one["match"]["macaddress"] for one in ethernets.values()]
     assert names
     return ethernets
+
+
+def read_user_data(data: bytes) -> dict[str, Any]:
+    """The merged cloud-config of user data, with the scripts beside it as `scripts`.
+
+    Merging: https://docs.cloud-init.io/en/latest/reference/merging.html. Of the many ways only the two that gitvirt relies on are known:
+    the default, by which a later part replaces values, and the one that appends lists and keeps values.
+    """
+    if data.startswith(b"#cloud-config"):
+        found: dict[str, Any] = read_yaml(data)
+        return found
+    message = email.message_from_string(data.decode())
+    assert message.get_content_type() == "multipart/mixed"
+    assert not message.defects
+    merged: dict[str, Any] = {}
+    scripts: list[str] = []
+    parts = message.get_payload()
+    assert isinstance(parts, list)
+    for part in parts:
+        assert isinstance(part, email.message.Message)
+        assert not part.defects
+        payload = part.get_payload(decode=True)
+        assert isinstance(payload, bytes)
+        match part.get_content_type():
+            case "text/cloud-config":
+                merge(merged, read_yaml(payload) or {}, part.get("X-Merge-Type", ""))
+            case "text/x-shellscript":
+                scripts.append(payload.decode())
+            case other:
+                raise AssertionError(other)
+    return merged | ({"scripts": scripts} if scripts else {})
+
+
+def merge(merged: dict[str, Any], part: dict[str, Any], how: str) -> None:
+    """Adds a part to what the parts before it said."""
+    if not how:
+        merged.update(part)
+        return
+    assert how == "list(append)+dict(no_replace,recurse_list)+str()"
+    for name, value in part.items():
+        if name not in merged:
+            merged[name] = value
+        elif isinstance(value, list):
+            merged[name] = [*merged[name], *value]
