@@ -40,8 +40,6 @@ KEY = re.compile(
 )
 KEY_HINT = "write the line of the .pub file, such as `ssh-ed25519 AAAA... anna@laptop`"
 SECRET_HINT = "put it into a Secret (`gitvirt secret create`) that ignitionRef names, and change the secret itself if it was pushed"
-    "put it into a Secret, name that in ignitionRef, and change the secret itself once it was pushed"
-)
 
 
 def findings(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
