@@ -39,6 +39,7 @@ from poollet.decide.decide import decide
 from poollet.decide.decision import Decision, DecisionInput, HostSecrets, PoolFacts, PoolletFacts
 from poollet.decide.decision_pass import has_id
 from poollet.decide.gates import CallEffect, GateInput, HostPermissions, closed_gate
+from poollet.decide.host_room import HostRoom
 from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
@@ -123,8 +124,8 @@ class Agent:
         self.last_report = Report()
         self.problem: LiveProblem | None = None  # why the head of `live` is not applied
         self.confirmation = OrdersQuestion(setup.name, setup.host_id, setup.instance, parts.question_of)
-        self._has_begun = False
-        self._is_quiet = False
+        self._has_begun = self._is_quiet = False
+        self.room: HostRoom | None = None  # by which offers are answered, from any thread
 
     def run_pass(self) -> int | None:
         """One decision and what follows from it; by when to look at fresh lists again, as a moment. None: nothing is due by itself.
@@ -219,8 +220,7 @@ class Agent:
 
     def _is_other_hardware(self) -> bool:
         """Whether a runtime that did not answer at the start reports another hardware than the remembered one."""
-        states = (one.state.about for one in self.connections.values())
-        found = {about.host.hardware_id for about in states if about is not None}
+        found = {one.state.about.host.hardware_id for one in self.connections.values() if one.state.about}
         return self.setup.hardware_id != "" and not found <= {"", self.setup.hardware_id}
 
     def _lacks_machines(self) -> bool:
@@ -236,6 +236,7 @@ class Agent:
         closed = closed_gate(GateInput(host), CallEffect.CHANGE)
         if closed is not None:
             self.executor.cancel_queued()
+        self.room = decision.room if closed is None else None
         self.executor.submit(decision.actions)
         is_waiting = host.has_lease and (not host.has_landed or self.confirmation.is_due)
         self._is_quiet = not decision.actions and not is_waiting
@@ -290,8 +291,7 @@ class Agent:
         return pools, facts
 
     def _finish_pool(self, one: AnyPool, pool: PoolId, live: LiveState, last: AnyPool | None) -> AnyPool:
-        """Adds what the runtime cannot tell: whether the host applies `live`, whether it leaves, and the
-        epoch that it acts under."""
+        """Adds what the runtime cannot tell: whether the host applies `live` or leaves, and the epoch that it acts under."""
         of_host = pool_report.of_host(one, self.problem, self.leaving)
         return replace(of_host, epoch=self._epoch(pool, live, last))
 

@@ -5,6 +5,7 @@
     LiveMoved              the Git thread fetches at once, unless it has that commit
     a report landed        the servers are told
     usage is wanted        the runtimes are asked, in a thread of their own
+    Offer                  admission answers it, by what the last pass left
     a pipe is to open      the runtime that has the machine opens a console or a log, likewise
 
 A poollet without these files uses Git alone, whatever gitvirt.yaml says of a link.
@@ -18,6 +19,7 @@ from pathlib import Path
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Usage
 from poollet.link.link_thread import LinkThread
 from poollet.link.poollet_link import LinkEvents, LinkIdentity, PoolletLink
+from poollet.offer_replies import OfferReplies
 from poollet.runtimes.pipe_ends import open_end
 from poollet.runtimes.usage_message import to_message
 from poollet.sync.report_publisher import OnLanded
@@ -75,6 +77,7 @@ def _attach(
         lambda most_ms: publisher.find_heartbeat_commit(most_ms) or "",
         measure,
         lambda wanted: open_end(agent.connections, wanted),
+        OfferReplies(lambda: agent.room, running.clock).answer,
     )
     agent.name_interval = link.name_interval
     publisher.lease.answers_by = link.answers_by

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 
 from iri.machine import RuntimeMachine
 from iri.volume import RuntimeVolume
-from poollet.decide.assignments import HostOrder
+from poollet.decide.assignments import HostOrder, Ordered
 from poollet.decide.decision import PoolFacts, PoolletFacts
 from poollet.decide.inventory import ListedObject
 from poollet.sync.live_view import Lookup, PoolId
@@ -50,14 +50,16 @@ from schemas.model.charge import MACHINE, VOLUME, machine_charge, volume_charge
 
 
 class FreeCapacity:
-    """Free capacity by pool. Charges are only ever added."""
+    """Free capacity by pool. Charges are only ever added. `left` is what another one had left, to go on from; else all is free."""
 
-    def __init__(self, facts: PoolletFacts, classes: Lookup) -> None:
+    def __init__(
+        self, facts: PoolletFacts, classes: Lookup, left: Mapping[PoolId, Mapping[str, int]] | None = None
+    ) -> None:
         self._facts = facts
         self._classes = classes
-        self._free: dict[PoolId, dict[str, int]] = {
-            pool: _stock(found) for pool, found in facts.pools.items() if found.allocatable is not None
-        }
+        known = {pool: found for pool, found in facts.pools.items() if found.allocatable is not None}
+        stock = {pool: _stock(found) for pool, found in known.items()} if left is None else left
+        self._free = {pool: dict(free) for pool, free in stock.items()}
 
     def is_known(self, pool: PoolId) -> bool:
         """A pool of unknown capacity admits nothing and rejects nothing."""
@@ -82,13 +84,21 @@ class FreeCapacity:
         left = {name: free.get(name, 0) + count for name, count in more.items()}
         return tuple(_reason(short) for short in sorted(fits(more, left)))
 
+    def copy_free(self) -> dict[PoolId, dict[str, int]]:
+        """What is free now, by pool of known capacity: a copy."""
+        return {pool: dict(free) for pool, free in self._free.items()}
+
     def order_charge(self, order: HostOrder) -> Vector:
         """What the order takes from its pool."""
-        match order.object:
+        return self.charge_of(order.object, order.pool)
+
+    def charge_of(self, object: Ordered, pool_name: str) -> Vector:
+        """What an object takes from a pool of this host, by what is declared of it."""
+        match object:
             case Machine() as machine:
-                return self._machine(order.pool, machine)
+                return self._machine(pool_name, machine)
             case Volume() as volume:
-                pool = self._facts.pools[(Kind.VOLUME_POOL, order.pool)]
+                pool = self._facts.pools[(Kind.VOLUME_POOL, pool_name)]
                 name = volume.spec.volume_class_ref.name if volume.spec.volume_class_ref else ""
                 return volume_charge(volume.spec, is_counted=_counts(pool, class_count(VOLUME, name)))
             case _:

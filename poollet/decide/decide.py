@@ -34,6 +34,7 @@ from poollet.decide.capacity_ledger import find_pool, requested_bytes
 from poollet.decide.decision import Decision, DecisionInput, by_name
 from poollet.decide.decision_pass import DecisionPass, OrderedObject, has_id, next_memory
 from poollet.decide.dependencies import check_class
+from poollet.decide.host_room import find_room
 from poollet.decide.inventory import (
     Absent,
     Duplicates,
@@ -87,6 +88,9 @@ def decide(inputs: DecisionInput) -> Decision:
         orphans=found,
         memory=next_memory(current, found, is_observing=not knows_orders),
         recheck_at_ms=current.recheck_at_ms,
+        room=find_room(current, frozenset(one.order.ref.uid for one in ordered_objects))
+        if knows_orders
+        else None,
     )
 
 

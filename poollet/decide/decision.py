@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from poollet.decide.actions import EventText, ExecutorState, ObjectAction, Ref
 from poollet.decide.gates import OPEN, HostPermissions
@@ -17,6 +17,9 @@ from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
 from schemas.model.capacity import Vector
+
+if TYPE_CHECKING:  # it is made of the types of this module
+    from poollet.decide.host_room import HostRoom
 
 Name = tuple[str, ...]
 AnyEntry = TypeVar("AnyEntry", report.MachineReport, report.VolumeReport, report.SnapshotReport)
@@ -87,7 +90,8 @@ class DecisionInput:
 
 @dataclass(frozen=True)
 class Decision:
-    """`actions` in the order to begin them. `recheck_at_ms`: look at fresh lists by then, though nothing else happens."""
+    """`actions` in the order to begin them. `recheck_at_ms`: look at fresh lists by then, though nothing else happens. `room` is what offers
+    are judged by; None while no orders are known."""
 
     actions: tuple[ObjectAction, ...] = ()
     machines: Mapping[Name, report.MachineReport] = field(default_factory=dict)
@@ -96,6 +100,7 @@ class Decision:
     orphans: tuple[report.Orphan, ...] = ()
     memory: Memory = field(default_factory=Memory)
     recheck_at_ms: int | None = None
+    room: HostRoom | None = None
 
 
 def by_name(entries: Mapping[Key, Entry], kind: type[AnyEntry]) -> dict[Name, AnyEntry]:

@@ -21,7 +21,15 @@ from pathlib import Path
 
 import grpc
 
-from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import Heartbeat, Hello, Leaving, OpenPipe, Usage
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
+    Heartbeat,
+    Hello,
+    Leaving,
+    Offer,
+    OfferReply,
+    OpenPipe,
+    Usage,
+)
 from poollet.clock import Clock
 from poollet.link.host_pipes import PipeEnd, PipeRefusedError
 from poollet.link.link_state import LinkState
@@ -56,6 +64,11 @@ def refuse_pipe(_wanted: OpenPipe) -> PipeEnd:
     raise PipeRefusedError("Unimplemented", "this poollet opens nothing")
 
 
+def answer_nothing(offer: Offer) -> OfferReply:
+    """For a poollet that decides nothing: the reconciler places without its answer."""
+    return OfferReply(offer_id=offer.id)
+
+
 @dataclass
 class LinkEvents:
     """What the link causes, called in the event loop's thread. `standing` gives the commit that a heartbeat may stand for, given how long a
@@ -67,6 +80,7 @@ class LinkEvents:
     standing: Callable[[int], str] = lambda _: ""
     measure: Callable[[], Usage | None] = lambda: None
     open_end: Callable[[OpenPipe], PipeEnd] = refuse_pipe
+    answer_offer: Callable[[Offer], OfferReply] = answer_nothing
 
 
 @dataclass
@@ -154,6 +168,7 @@ class PoolletLink:
             look=self.events.on_live_moved,
             measure=self.events.measure,
             open_end=self.events.open_end,
+            answer_offer=self.events.answer_offer,
         )
 
     def _hello(self) -> Hello:

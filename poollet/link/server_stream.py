@@ -31,6 +31,8 @@ from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
     Heartbeat,
     Hello,
     Leaving,
+    Offer,
+    OfferReply,
     OpenPipe,
     PipeRefused,
     ReportMoved,
@@ -82,6 +84,7 @@ class StreamPort:
     """Blocks for seconds at most."""
     open_end: Callable[[OpenPipe], PipeEnd]
     """Blocks; raises PipeRefusedError."""
+    answer_offer: Callable[[Offer], OfferReply]
 
 
 class ServerStream:
@@ -96,6 +99,8 @@ class ServerStream:
         self._moved = ""
         self._usage: Usage | None = None  # measured, and not sent yet
         self._refused: deque[PipeRefused] = deque()
+        self._replies: deque[OfferReply] = deque()
+        self._is_beat_due = True
         self._pipes = HostPipes(PipePort(port.open_end, self._dial, self._refuse_pipe))
         self._leaving: Leaving.Cause.ValueType | None = None
 
@@ -113,10 +118,11 @@ class ServerStream:
     def report_moved(self, commit: str) -> None:
         """The report is at this commit; while there is no stream, the next one tells it."""
         self._moved = commit
-        self._news.set()
+        self.beat()
 
     def beat(self) -> None:
         """The next heartbeat is due now."""
+        self._is_beat_due = True
         self._news.set()
 
     def leave(self, cause: Leaving.Cause.ValueType) -> None:
@@ -201,6 +207,9 @@ class ServerStream:
                     self._port.take(self.address, message.heartbeat)
                 case "live_moved":
                     self._port.look(message.live_moved.commit)
+                case "offer":
+                    self._replies.append(self._port.answer_offer(message.offer))
+                    self._news.set()
                 case "open_pipe":
                     self._pipes.open(message.open_pipe)
                 case "close_pipe":
@@ -216,7 +225,8 @@ class ServerStream:
     async def _send(self, call: Call, interval: float) -> str:
         """Heartbeats and news, until the server does not answer any more, or the poollet ends."""
         loop = asyncio.get_running_loop()
-        started = loop.time()
+        started = beat_at = loop.time()
+        self._replies.clear()  # of a stream that ended
         while True:
             self._news.clear()
             if self._port.is_lost(self.address, loop.time() - started):
@@ -233,8 +243,12 @@ class ServerStream:
                 await call.write(AgentMessage(leaving=Leaving(cause=self._leaving)))
                 await call.done_writing()
                 return "the poollet ends"
-            await call.write(AgentMessage(heartbeat=self._heartbeat()))
-            await _wait(self._news, interval)
+            while self._replies:  # as often as a tick asks: no heartbeat goes with each
+                await call.write(AgentMessage(offer_reply=self._replies.popleft()))
+            if self._is_beat_due or loop.time() >= beat_at:
+                self._is_beat_due, beat_at = False, loop.time() + interval
+                await call.write(AgentMessage(heartbeat=self._heartbeat()))
+            await _wait(self._news, beat_at - loop.time())
 
     def _heartbeat(self) -> Heartbeat:
         """What it stands for is asked right before it is sent."""

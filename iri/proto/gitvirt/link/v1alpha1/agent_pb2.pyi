@@ -565,7 +565,7 @@ Global___NetworkUsage: _TypeAlias = NetworkUsage  # noqa: Y015
 
 @_typing.final
 class OfferReply(_message.Message):
-    """One answer for each object of the offer, in any order. An object without an answer counts as not asked."""
+    """An answer for each object of the offer that the host can judge, in any order. An object without an answer counts as not asked."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -597,7 +597,7 @@ class OfferAnswer(_message.Message):
     REASONS_FIELD_NUMBER: _builtins.int
     uid: _builtins.str
     is_accepted: _builtins.bool
-    """The room is reserved for this uid for `reserve` of the offer. It guarantees nothing: admission at creation decides."""
+    """The room is reserved for `reserve` of the offer. It guarantees nothing: admission at creation decides."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___Reason]:
         """Why not; empty if it is accepted."""
@@ -836,7 +836,7 @@ class Offer(_message.Message):
     def objects(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedObject]: ...
     @_builtins.property
     def reserve(self) -> _duration_pb2.Duration:
-        """How long the host keeps the room of what it accepts. An offer replaces older reservations of the same uid."""
+        """How long the host keeps the room of what it accepts, 10 s at most. An offer replaces older reservations of the same objects."""
 
     def __init__(
         self,
@@ -857,33 +857,12 @@ Global___Offer: _TypeAlias = Offer  # noqa: Y015
 class OfferedObject(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class ChargeEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.int
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     KIND_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     UID_FIELD_NUMBER: _builtins.int
     POOL_FIELD_NUMBER: _builtins.int
     EPOCH_FIELD_NUMBER: _builtins.int
-    CHARGE_FIELD_NUMBER: _builtins.int
     MANIFEST_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """"Machine" or "Volume"."""
@@ -894,11 +873,7 @@ class OfferedObject(_message.Message):
     epoch: _builtins.int
     """The epoch of the pool's grant that the reconciler knows."""
     manifest: _builtins.bytes
-    """The document that `live` would have, as JSON."""
-    @_builtins.property
-    def charge(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """What it takes of the pool's allocatable, in the units of the report: the reconciler's charge."""
-
+    """apiVersion, name and spec of the document that `live` would have, as JSON. Admission is by this."""
     def __init__(
         self,
         *,
@@ -908,12 +883,11 @@ class OfferedObject(_message.Message):
         uid: _builtins.str = ...,
         pool: _builtins.str = ...,
         epoch: _builtins.int = ...,
-        charge: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         manifest: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["charge", b"charge", "epoch", b"epoch", "kind", b"kind", "manifest", b"manifest", "name", b"name", "namespace", b"namespace", "pool", b"pool", "uid", b"uid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch", b"epoch", "kind", b"kind", "manifest", b"manifest", "name", b"name", "namespace", b"namespace", "pool", b"pool", "uid", b"uid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
