@@ -162,7 +162,7 @@ def new_machine(number: int) -> tuple[str, bytes]:
 
 
 @contextmanager
-def connected(folder: Path, hosts: int) -> Iterator[tuple[LinkServer, OfferBench]]:
+def connect_all(folder: Path, hosts: int) -> Iterator[tuple[LinkServer, OfferBench]]:
     """A server with all hosts connected."""
     names = [f"rack-{number}" for number in range(hosts)]
     own, port = make_certificate("link", is_link=True), free_port()
@@ -185,7 +185,7 @@ def connected(folder: Path, hosts: int) -> Iterator[tuple[LinkServer, OfferBench
 
 def main(machines: int, hosts: int) -> None:
     logging.disable(logging.WARNING)
-    with TemporaryDirectory(prefix="gv-") as folder, connected(Path(folder), hosts) as (server, bench):
+    with TemporaryDirectory(prefix="gv-") as folder, connect_all(Path(folder), hosts) as (server, bench):
         bench.machines = machines
         bench.measure(server)  # both sides have seen all code once
         found: dict[str, list[tuple[float, int]]] = {"without": [], "with": []}

@@ -3,6 +3,7 @@
     file                        content, as JSON with sorted keys
     tick.json                   format, version and digest of the rules, time, heads of source and live
     evaluated.json              the keys that were evaluated, or "all"; the files that were looked at
+    offers.json                 what hosts answered to offers, by round: the key, the pool, and why it was refused; null where it was accepted
     waits.json                  whom the process waited for, and what it knew by its start, its keys and its mirror
     hosts/H/NAME.json           of one report ref: commit, writer, fault, heartbeats. H is a digit, so that one host's change makes small trees
 
@@ -14,7 +15,7 @@ Must never happen: a name of a ref, which a host chooses, makes a path that Git 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -22,14 +23,16 @@ from urllib.parse import quote, unquote
 
 from reconciler.audit.rules_version import RulesVersion
 from reconciler.audit.tick_inputs import TickInputs
+from reconciler.decide.placement.offers import Answers, OfferAnswer, Question
 from reconciler.gitstore.objects.tree import ObjectId, is_id
 from reconciler.gitstore.signatures.verifier import BadSignature, SignatureFault
 from reconciler.world.reports.heartbeat import Heartbeat
 from reconciler.world.verdicts import HostVerdict, Verdicts
 from schemas.kinds import Key, Kind
+from schemas.report.objects import ReportedReason
 
 FORMAT = 1
-TICK, EVALUATED, WAITS, HOSTS = "tick.json", "evaluated.json", "waits.json", "hosts/"
+TICK, EVALUATED, WAITS, OFFERS, HOSTS = "tick.json", "evaluated.json", "waits.json", "offers.json", "hosts/"
 Value: TypeAlias = Any
 
 
@@ -62,7 +65,19 @@ def encode_inputs(inputs: TickInputs) -> dict[str, bytes]:
             }
         ),
         WAITS: _dump(_waits(inputs)),
+        OFFERS: _dump([_round(each) for each in inputs.offers]),
     }
+
+
+def _round(answers: Answers) -> Value:
+    return [
+        [_key_text(question.key), question.pool, None if answer.is_accepted else _reasons(answer.reasons)]
+        for question, answer in sorted(answers.items())
+    ]
+
+
+def _reasons(reasons: Iterable[ReportedReason]) -> Value:
+    return [[each.code, each.message, each.resource, each.need, each.have] for each in reasons]
 
 
 def _waits(inputs: TickInputs) -> Value:
@@ -113,6 +128,7 @@ def decode_inputs(files: Mapping[str, bytes]) -> TickInputs:
     """Raises InputsError."""
     try:
         tick, evaluated, waits = (json.loads(files[name]) for name in (TICK, EVALUATED, WAITS))
+        offers = json.loads(files.get(OFFERS, b"[]"))  # an earlier version made none
         if tick["format"] != FORMAT:
             raise UnknownFormatError(
                 f"their format is {tick['format']!r:.20}, and this version reads {FORMAT}"
@@ -131,11 +147,21 @@ def decode_inputs(files: Mapping[str, bytes]) -> TickInputs:
             is_unanswered=bool(tick["unanswered"]),
             rules=RulesVersion(_text(tick["version"]), _text(tick["digest"])),
             signers=_text(waits["signers"]),
+            offers=tuple(map(_decode_round, offers)),
         )
     except InputsError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputsError(f"they cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _decode_round(found: Value) -> Answers:
+    return {
+        Question(_key_of(key), _text(pool)): OfferAnswer(
+            reasons is None, tuple(ReportedReason(*map(_text, each)) for each in reasons or ())
+        )
+        for key, pool, reasons in found
+    }
 
 
 def decode_host(data: bytes) -> HostVerdict:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.audit.tick_inputs import TickInputs
+from reconciler.decide.placement.offers import RecordedOffers
 from reconciler.gitstore.objects.commit import Commit, decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Draft, Repo
@@ -31,7 +32,7 @@ def replay(
     """`named` are trailers of the commit that the rules do not decide: that of its inputs."""
     changes = world.replay(repo, (inputs.source, inputs.live), inputs.now, inputs.verdicts)
     keys = frozenset(world.objects) if inputs.keys is None else inputs.keys
-    plan = plan_commit(repo, world, replace(changes, dirty=keys), inputs.now)
+    plan = plan_commit(repo, world, replace(changes, dirty=keys), inputs.now, RecordedOffers(inputs.offers))
     of = CommitInputs(who, "", inputs.now, inputs.paths, inputs.is_unanswered)
     made = draft_commit(repo, world, plan, of).draft
     if made is None:

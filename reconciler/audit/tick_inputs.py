@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 from reconciler.audit.rules_version import RulesVersion, installed_rules
+from reconciler.decide.placement.offers import Answers
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.changes import WorldChanges
 from reconciler.world.tick_verdicts import collect_verdicts
@@ -22,6 +24,7 @@ DIGITS = 16
 class TickInputs:
     """`keys` are those that were evaluated; None means all objects, as at a start. `paths` are the files that were looked at for it.
 
+    `offers` are the answers of hosts to what was offered to them, by round.
     `signers` is a digest of who may sign: while it stays, an older report with the same files says the same."""
 
     now: datetime
@@ -33,9 +36,17 @@ class TickInputs:
     is_unanswered: bool
     rules: RulesVersion
     signers: str = ""
+    offers: tuple[Answers, ...] = ()
 
 
-def inputs_of(world: World, evaluated: WorldChanges, now: datetime, *, is_unanswered: bool) -> TickInputs:
+def inputs_of(
+    world: World,
+    evaluated: WorldChanges,
+    now: datetime,
+    offers: Sequence[Answers] = (),
+    *,
+    is_unanswered: bool,
+) -> TickInputs:
     """After the plan is made, and before the push."""
     source, live = world.heads
     return TickInputs(
@@ -48,6 +59,7 @@ def inputs_of(world: World, evaluated: WorldChanges, now: datetime, *, is_unansw
         is_unanswered=is_unanswered,
         rules=installed_rules(),
         signers=digest_signers(world.rules.settings, world.rules.before),
+        offers=tuple(offers),
     )
 
 

@@ -69,6 +69,7 @@ class Explanation:
     rows: tuple[Fit | Refusal, ...]
     pending: str = ""  # `m -> xl: InsufficientForResize`
     fault: str = ""  # why it is not ready where it is
+    accepted: bool = False  # its host was asked before, and accepted
 
     @property
     def is_placeable(self) -> bool:
@@ -131,7 +132,9 @@ def explain_object(seen: PlanInput, key: Key) -> Explanation:
     kept = explain_kept(known)
     blocked = (*kept, *(() if kept else (each.message for each in obstacles(world, known))))
     pending, fault = find_pending_class(known), find_fault(known.record)
-    return Explanation(key, known.record.pool, blocked, rows, pending, fault)
+    assignment = known.record.assignment
+    is_accepted = assignment is not None and assignment.accepted
+    return Explanation(key, known.record.pool, blocked, rows, pending, fault, is_accepted)
 
 
 def describe_unknown(seen: PlanInput, key: Key) -> CommandError:
@@ -183,7 +186,8 @@ def find_fault(record: Record) -> str:
 
 def write(answer: Explanation, terminal: Terminal) -> None:
     yet = "is not scheduled yet" if answer.is_placeable else "cannot be scheduled"
-    where = f"is on {answer.pool}" if answer.pool else yet
+    accepted = ", whose host accepted it before" if answer.accepted else ""
+    where = f"is on {answer.pool}{accepted}" if answer.pool else yet
     terminal.line(f"{terminal.paint(str(answer.key), TextStyle.BOLD)} {where}")
     if answer.pending:
         terminal.line(f"{terminal.paint('class:', TextStyle.YELLOW)} {printable(answer.pending)}")
@@ -234,6 +238,7 @@ def document(answer: Explanation) -> dict[str, object]:
         "version": 1,
         "object": str(answer.key),
         "pool": answer.pool,
+        "accepted": answer.accepted,
         "blocked": list(answer.blocked),
         "pendingClass": answer.pending,
         "wouldFit": "" if answer.pool or answer.is_placeable else answer.suggestion,

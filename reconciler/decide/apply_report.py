@@ -137,7 +137,7 @@ def under_grant(edit: ObjectEdit, requests: PoolRequests, view: View) -> ObjectE
     grant = view.grant(key)
     if grant.is_new and pool is not None and pool.host is not None and pool.host.id != assignment.host:
         if is_confirmed_by(view, edit, grant):
-            moved = replace(assignment, host=grant.host, epoch=grant.epoch)
+            moved = replace(assignment, host=grant.host, epoch=grant.epoch, accepted=False)
             reason = f"host {grant.host} reports it under this assignment, on pool {assignment.pool}"
             return edit.with_status(assignment=moved).log_change(Action.STATUS, reason)
         reason = f"pool {assignment.pool} was granted to host {pool.host.id} since"
@@ -297,16 +297,19 @@ def record_rejection(
     """
     earlier = {each.pool: each for each in before}
     last = earlier.get(of.pool)
-    first = reasons[0] if reasons else ReportedReason(code="Rejected", message="no reason given")
     earlier[of.pool] = Rejection(
         pool=of.pool,
         assignment=of.id,
-        reason=first.code,
-        message="; ".join(describe_reason(each) for each in reasons) or first.message,
+        reason=reasons[0].code if reasons else "Rejected",
+        message=describe_reasons(reasons),
         count=last.count + 1 if last else 1,
         time=stamp(now),
     )
     return tuple(each for _, each in sorted(earlier.items()))
+
+
+def describe_reasons(reasons: Sequence[ReportedReason]) -> str:
+    return "; ".join(map(describe_reason, reasons)) or "no reason given"
 
 
 def describe_reason(reason: ReportedReason) -> str:

@@ -21,15 +21,16 @@ from typing import assert_never
 
 from reconciler.decide.deletion import OVER_LIMIT, DeletionReview, review_deletions
 from reconciler.decide.need import ChangeReason, DeletionPhase, Need, Postpone, Remove
-from reconciler.decide.object_edit import ObjectEdit, assignment_id
+from reconciler.decide.object_edit import ObjectEdit, assignment_id, new_object_state
 from reconciler.decide.placement import awaits_link, policy
+from reconciler.decide.placement.offers import Placements, record_refusals
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import volumes_of
 from reconciler.decide.volume_claim import attached_uids, is_handle_awaited
 from reconciler.gitstore.approval import DIGITS, approval_trailer, is_approval_of
 from reconciler.gitstore.live_recovery import recovery_digest
 from reconciler.plan.types import Action, Change, PendingApproval, Plan, UnschedulableObject
-from reconciler.schedule.decision import Decision, Placed, Refusal, Unschedulable
+from reconciler.schedule.decision import Placed, Refusal, Unschedulable
 from reconciler.schedule.scores import WHY_CHOSEN
 from reconciler.world.changes import Confirmation
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -42,7 +43,7 @@ from reconciler.world.view import View
 from schemas.effects.effect import Loss
 from schemas.effects.removal import list_local_disks, removal_of
 from schemas.kinds import Key, Kind
-from schemas.model import ClaimRef, Machine, decode
+from schemas.model import ClaimRef, Machine
 
 FIRST_REPORTS = "waits for the first reports of hosts that start now"
 LINK_LOST = "waits for hosts that have just lost their link"
@@ -52,19 +53,21 @@ WEIGHT = {action: rank for rank, action in enumerate(Action)}
 def compose(
     view: View,
     needs: Iterable[Need],
-    decisions: Iterable[Decision],
+    placements: Placements,
     now: datetime,
     review: DeletionReview | None = None,
 ) -> Plan:
     """One change for each object whose record becomes another, sorted by key."""
-    by_key = {need.key: need for need in needs}
+    by_key = {need.key: need for need in record_refusals(view, needs, placements.refusals, now)}
     unplaced: list[UnschedulableObject] = []
     early: dict[Key, str] = {}  # and what it waits for
     ends = now + first if (first := view.time_for_first_reports) else None
-    for decision in decisions:
+    for decision in placements.decisions:
         match decision:
             case Placed():
-                by_key |= {need.key: need for need in decide_assigned(view, by_key, decision, now)}
+                by_key |= {
+                    need.key: need for need in decide_assigned(view, by_key, decision, placements, now)
+                }
             case Unschedulable(key, refusals) if ends is not None or awaits_link(view, refusals):
                 early[key] = LINK_LOST if ends is None else FIRST_REPORTS
                 by_key[key] = replace(by_key[key], due=ends)
@@ -89,7 +92,9 @@ def compose(
     )
 
 
-def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: datetime) -> Iterator[Need]:
+def decide_assigned(
+    view: View, needs: dict[Key, Need], decision: Placed, placements: Placements, now: datetime
+) -> Iterator[Need]:
     """The needs of a placed machine and its volumes, or of a volume placed alone, with assignment and claim.
 
     The grant is the one that this tick writes, not the one that `live` has. A volume that another machine holds keeps that claim; one
@@ -102,7 +107,13 @@ def decide_assigned(view: View, needs: dict[Key, Need], decision: Placed, now: d
     for key, pool in on.items():
         edit = edits[key]
         grant = view.grant(Key(POOL_OF[key.kind], "", pool))
-        edit = edit.assign(pool, assignment_id(edit.record.uid, view.live_commit), grant)
+        id, is_accepted = (
+            assignment_id(edit.record.uid, view.live_commit),
+            placements.is_accepted(key, pool),
+        )
+        edit = edit.assign(pool, id, grant, is_accepted=is_accepted)
+        if refused := placements.describe_refusals(key):
+            edit = edit.log_change(Action.WITHDRAW, refused)
         edits[key] = edit.set_condition(SCHEDULED, "True", "Placed", f"on {pool}").log_change(
             Action.SCHEDULE, WHY_CHOSEN[policy(view)] if decision.score.points else ""
         )
@@ -175,17 +186,6 @@ def edit_of(view: View, need: Need, now: datetime) -> ObjectEdit:
     """The edit of a need, to go on where its rules ended."""
     known = view.objects.get(need.key) or new_object_state(need)
     return ObjectEdit(known, need.record, now, need.change_reasons, need.due)
-
-
-def new_object_state(need: Need) -> ObjectState:
-    """The state of an object that this tick generates: the World does not have it before its document is on `live`."""
-    assert need.body is not None, "what the world does not know is made by its owner"
-    return ObjectState(
-        key=need.key,
-        object=decode(need.key.kind, need.body),
-        origin=Origin.GENERATED,
-        record=need.record,
-    )
 
 
 def change_of(need: Need, known: ObjectState | None = None) -> Change | None:

@@ -16,7 +16,7 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
     9. order_evictions     as many as limits.evict allows at once, the least important first
    10. annotate            frozen files and refused claims, whatever else happens
 
-Then `placement` asks the scheduler and `compose` makes one change for each object. An object whose
+Then `offers` asks the scheduler, and the hosts that it chose, and `compose` makes one change for each object. An object whose
 assignment ends in this tick is placed by the same commit only where its host had lost the right to it before (`handover`).
 
 Must never happen: two needs for one key; a decision that a fresh World of the same snapshot would not make; anything decided while a
@@ -32,20 +32,19 @@ from datetime import datetime, timedelta
 import msgspec
 
 from reconciler.decide import deletion, ephemeral, interface, machine, pool, snapshot, volume
-from reconciler.decide import placement as placing
 from reconciler.decide.apply_report import PoolFact, under_grant, update_status
 from reconciler.decide.compose import compose
 from reconciler.decide.deletion import DeletionReview, review_deletions
 from reconciler.decide.need import Adopt, Blocked, Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, identify
 from reconciler.decide.outcome import keep, settle_leaving
+from reconciler.decide.placement.offers import NO_OFFERS, OfferDesk, decide_placements
 from reconciler.decide.placement.quotas import SCOPES, PlacedAmounts, find_placed_after, quota_status
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.removal import undo
 from reconciler.decide.removal.retained import discard_destroyed, restore, retained_volume_for
 from reconciler.plan.types import Action, Change, Plan
-from reconciler.schedule.scheduler import schedule
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
@@ -67,17 +66,11 @@ from schemas.model import Machine, ResourceQuota, ResourceQuotaStatus
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
-def make_plan(view: View, advance: WorldChanges, now: datetime) -> Plan:
-    """The one way from a World to its Plan, for run, plan and explain alike."""
+def make_plan(view: View, advance: WorldChanges, now: datetime, desk: OfferDesk = NO_OFFERS) -> Plan:
+    """The one way from a World to its Plan, for run, plan and explain alike. `desk` asks the hosts of chosen pools; verbs ask none."""
     review = review_deletions(view)
     needs = decide_needs(view, advance.dirty, now, review)
-    requests = placing.requests(view, needs, now)
-    decisions = (
-        schedule(requests, placing.build_cluster_state(view, requests, needs), placing.policy(view))
-        if requests
-        else ()
-    )
-    plan = compose(view, needs, decisions, now, review)
+    plan = compose(view, needs, decide_placements(view, needs, now, desk), now, review)
     problems = (*advance.problems, *plan.problems)
     return replace(plan, problems=problems, changes=with_quota_use(view, plan.changes, now))
 

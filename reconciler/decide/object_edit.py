@@ -13,9 +13,9 @@ from uuid import UUID, uuid5
 import msgspec
 from msgspec.structs import replace
 
-from reconciler.decide.need import ChangeReason
+from reconciler.decide.need import ChangeReason, Need
 from reconciler.plan.types import Action
-from reconciler.world.objects.object_state import ObjectState
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import Grant
 from reconciler.world.record import (
     ASSIGNED,
@@ -29,7 +29,7 @@ from reconciler.world.record import (
 )
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Assignment, Condition, Evict, MachineStatus, PreviousAssignment, Rejection
+from schemas.model import Assignment, Condition, Evict, MachineStatus, PreviousAssignment, Rejection, decode
 
 
 class ObjectEdit(msgspec.Struct, frozen=True):
@@ -117,9 +117,10 @@ class ObjectEdit(msgspec.Struct, frozen=True):
     def condition(self, type: str) -> Condition | None:
         return self.record.condition(type)
 
-    def assign(self, pool: str, id: str, grant: Grant) -> ObjectEdit:
-        """Bound to a pool, under the grant that the pool has when this tick is written. The host acts on it only if host and epoch are its own."""
-        assignment = Assignment(pool=pool, id=id, host=grant.host, epoch=grant.epoch)
+    def assign(self, pool: str, id: str, grant: Grant, *, is_accepted: bool = False) -> ObjectEdit:
+        """Bound to a pool, under the grant that the pool has when this tick is written. The host acts on it only if host and epoch are its own.
+        `is_accepted`: it was offered to that host, which accepted it."""
+        assignment = Assignment(pool=pool, id=id, host=grant.host, epoch=grant.epoch, accepted=is_accepted)
         return self.with_record(pool=pool).with_status(assignment=assignment)
 
     def need_fields(self) -> dict[str, Any]:
@@ -183,3 +184,14 @@ def identify(view: View, key: Key, now: datetime) -> tuple[str, str]:
 def assignment_id(uid: str, live: str | None) -> str:
     """Of the assignment decided on this commit of `live`: each later decision is on a later commit."""
     return str(uuid5(UUID(uid), live or ""))
+
+
+def new_object_state(need: Need) -> ObjectState:
+    """The state of an object that this tick generates: the World does not have it before its document is on `live`."""
+    assert need.body is not None, "what the world does not know is made by its owner"
+    return ObjectState(
+        key=need.key,
+        object=decode(need.key.kind, need.body),
+        origin=Origin.GENERATED,
+        record=need.record,
+    )

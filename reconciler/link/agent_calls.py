@@ -27,7 +27,14 @@ from typing import Any
 import grpc
 from google.protobuf.duration_pb2 import Duration
 
-from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, Hello, PipeRefused, ServerMessage, Welcome
+from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import (
+    AgentMessage,
+    Hello,
+    OfferReply,
+    PipeRefused,
+    ServerMessage,
+    Welcome,
+)
 from reconciler.link.agent_stream import AgentStream, StreamEnd
 from reconciler.link.callers import Caller, Callers, LinkRefusal, LinkRefusalReason, check_host
 from reconciler.link.linked_hosts import LinkedHosts
@@ -63,6 +70,7 @@ class LinkService:
     board: UsageBoard = field(default_factory=UsageBoard)
     on_refused_pipe: Callable[[AgentStream, PipeRefused], None] = lambda _stream, _refused: None
     on_end: Callable[[AgentStream], None] = lambda _stream: None
+    on_offer_reply: Callable[[AgentStream, OfferReply], bool] = lambda _stream, _reply: False
 
     def __post_init__(self) -> None:
         self.streams: set[AgentStream] = set()
@@ -186,7 +194,8 @@ class LinkService:
     async def _read(self, stream: AgentStream, context: Context) -> None:
         """Until the host ends its half of the stream, or sends too much."""
         while (message := await context.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
-            if not stream.count_message():
+            is_reply = message.HasField("offer_reply") and self.on_offer_reply(stream, message.offer_reply)
+            if not is_reply and not stream.count_message():  # a tick asks as often as it likes
                 words = f"poollet {stream.name} sends more messages than the link allows; update gitvirt on that host"
                 stream.close(StreamEnd(grpc.StatusCode.RESOURCE_EXHAUSTED, words, "too_many"))
                 return

@@ -51,6 +51,7 @@ class AgentStream:
         self.caller: Final = caller
         self.hello: Final = hello
         self.name: Final = hello.poollet
+        self.host_id: Final = hello.host_id
         self._interval, self._steady = interval, steady
         self._loop = asyncio.get_running_loop()
         self._signs: SignsOfLife[datetime] = SignsOfLife()

@@ -23,7 +23,10 @@ from reconciler.world.reports.heartbeat import LinkInput, LinkSign
 
 
 class HostStream(Protocol):
-    """One end of a Connect stream."""
+    """One end of a Connect stream, and who is at the other."""
+
+    @property
+    def host_id(self) -> str: ...
 
     def send(self, message: ServerMessage) -> None:
         """Queues it, from any thread."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
+from reconciler.decide.placement.offers import OfferAnswer
 from reconciler.link.callers import LinkRefusalReason
 
 PIPE_KINDS = ("console", "logs", "forward")
+OFFER_ANSWERS = ("accepted", "refused", "none")
 
 
 class LinkMetrics:
@@ -33,11 +37,22 @@ class LinkMetrics:
         )
         for kind in PIPE_KINDS:
             self._opened_pipes.labels(kind)
+        self._offered = Counter(
+            "gitvirt_link_offered", "Objects that were offered to hosts.", ["answer"], registry=registry
+        )
+        for answer in OFFER_ANSWERS:
+            self._offered.labels(answer)
         self._refused = Counter(
             "gitvirt_link_refused", "Calls and streams that were refused.", ["reason"], registry=registry
         )
         for reason in LinkRefusalReason:
             self._refused.labels(reason.value)
+
+    def count_offers(self, offered: int, answers: Collection[OfferAnswer]) -> None:
+        accepted = sum(each.is_accepted for each in answers)
+        counts = {"accepted": accepted, "refused": len(answers) - accepted, "none": offered - len(answers)}
+        for answer, count in counts.items():
+            self._offered.labels(answer).inc(count)
 
     def count_pipe(self, kind: str, now: int) -> None:
         self._opened_pipes.labels(kind).inc()

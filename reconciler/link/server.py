@@ -1,7 +1,7 @@
 """The link as a part of `gitvirt run`: its port, its TLS, and the thread with the event loop that all calls run in.
 
 One thread is enough, because a call only moves small messages: ten thousand streams are ten thousand tasks and no thread. The thread that
-ticks hands values over: settings, commits; and takes one: LinkInput. Neither waits for the other.
+ticks hands values over: settings, commits; and takes one: LinkInput. Neither waits for the other, but that a tick waits a moment for the answers to its offers (offer_board.py).
 
 TLS asks for the roots at each handshake, and gets those of the settings in force. Before the first tick has ended that is the own certificate
 alone, which is not a host's: none is let in. So is the own key: one that was replaced counts from the next handshake on (server_key.py).
@@ -15,7 +15,7 @@ import asyncio
 import logging
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,8 +23,9 @@ import grpc
 
 from iri.proto.gitvirt.link.v1alpha1 import agent_pb2
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import AgentMessage, LiveMoved, ServerMessage
+from reconciler.decide.placement.offers import Answers, OfferedObject
 from reconciler.link.agent_calls import LinkService
-from reconciler.link.agent_stream import StreamEnd
+from reconciler.link.agent_stream import AgentStream, StreamEnd
 from reconciler.link.callers import Callers
 from reconciler.link.change_calls import ChangeCalls
 from reconciler.link.client_calls import ClientCalls
@@ -35,6 +36,7 @@ from reconciler.link.fleet_feed import FleetFeed
 from reconciler.link.fleet_writer import FleetWriter
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
+from reconciler.link.offer_board import OfferBoard
 from reconciler.link.pipe_calls import PipeCalls
 from reconciler.link.pipes import Pipes
 from reconciler.link.server_key import LinkSetupError, ServerKey
@@ -86,7 +88,9 @@ class LinkServer:
         self._feed = FleetFeed()
         self._changes = ChangeCalls(self._calls, self._feed, writer, wake)
         self._pipes = Pipes(self._service)
-        self._service.on_refused_pipe, self._service.on_end = self._pipes.refuse, self._pipes.end_all
+        self._offers = OfferBoard(self.hosts, steady)
+        self._service.on_refused_pipe, self._service.on_end = self._pipes.refuse, self._end_stream
+        self._service.on_offer_reply = self._offers.take
         pipe_calls = PipeCalls(self._calls, self._feed, self.hosts, self._pipes, metrics)
         self._controller = ControllerService(self._changes, pipe_calls, self._service)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
@@ -141,6 +145,14 @@ class LinkServer:
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         self.hosts.send(ServerMessage(live_moved=LiveMoved(commit=commit)), poollets)
 
+    def may_offer(self, poollet: str, host: str) -> bool:
+        return self._offers.may_ask(poollet, host)
+
+    def offer(self, offered: Sequence[OfferedObject], seconds: float) -> Answers:
+        answers = self._offers.ask(offered, seconds)
+        self._metrics.count_offers(len(offered), answers.values())
+        return answers
+
     def is_viewed(self, settings: FleetSettings) -> bool:
         return bool(settings.clients)
 
@@ -152,6 +164,10 @@ class LinkServer:
             self._loop.call_soon_threadsafe(self._feed.take, news)
 
     # In the event loop's thread
+
+    def _end_stream(self, stream: AgentStream) -> None:
+        self._pipes.end_all(stream)
+        self._offers.forget(stream)
 
     def _take(self, callers: Callers, interval: timedelta) -> None:
         self._service.callers, self._service.interval = callers, interval

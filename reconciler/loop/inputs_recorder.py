@@ -12,17 +12,16 @@ Must never happen: a commit on `live` names inputs that are not there; a fleet s
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from reconciler.audit.inputs_line import InputsLine, find_old_lines, line_of
-from reconciler.audit.tick_inputs import inputs_of
+from reconciler.audit.tick_inputs import TickInputs
 from reconciler.gitstore.objects.commit import INPUTS_TRAILER
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.remote.transport import PushRefused
 from reconciler.gitstore.repo import Draft, Outcome, Pushed, Repo, Snapshot
-from reconciler.world.changes import WorldChanges
 from reconciler.world.world import World
 
 log = logging.getLogger(__name__)
@@ -49,12 +48,12 @@ class InputsRecorder:
         return bool(world.rules.settings.audit.ref) and self.folder is not None and not is_refused
 
     def add_inputs(
-        self, made: Draft, world: World, evaluated: WorldChanges, snapshot: Snapshot, *, is_unanswered: bool
+        self, made: Draft, world: World, snapshot: Snapshot, collect: Callable[[], TickInputs]
     ) -> tuple[Draft, ...]:
-        """The draft, with that of what it was made from; alone where nothing is recorded."""
+        """The draft, with that of what it was made from, which `collect` gives; alone where nothing is recorded."""
         if self.folder is None or not self.is_on(world, made.time):
             return (made,)
-        inputs = inputs_of(world, evaluated, made.time, is_unanswered=is_unanswered)
+        inputs = collect()
         name = line_of(inputs)
         if name in snapshot.unfetched_inputs:
             cause = snapshot.unfetched_inputs[name].cause

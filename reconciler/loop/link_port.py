@@ -2,14 +2,17 @@
 
 What comes in is a value, taken once in a tick: whether hosts are there (`LinkInput`). What goes out is a nudge: which hosts a commit
 concerns; and a picture of the fleet for viewers of the API. All may be lost, late or repeated, and every decision is the same, only later.
+
+Offers are both: what hosts answer is an input of the tick (`tick_offers`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from reconciler.decide.placement.offers import Answers, OfferedObject
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.picture.fleet_picture import PictureKeeper, PictureNews
 from reconciler.plan.types import Action, Change, Plan
@@ -28,7 +31,7 @@ POOLS = frozenset((Kind.MACHINE_POOL, Kind.VOLUME_POOL))
 
 
 class LinkPort(Protocol):
-    """Called by the thread that ticks; every call returns at once."""
+    """Called by the thread that ticks; every call but `offer` returns at once."""
 
     def read(self) -> LinkInput:
         """What is known now."""
@@ -38,6 +41,12 @@ class LinkPort(Protocol):
 
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         """`live` is at this commit, which concerns these hosts; None: all."""
+
+    def may_offer(self, poollet: str, host: str) -> bool:
+        """Whether that host is connected, and has answered offers so far."""
+
+    def offer(self, offered: Sequence[OfferedObject], seconds: float) -> Answers:
+        """Asks all these hosts at once, each in one message, and waits so long at most."""
 
     def is_viewed(self, settings: FleetSettings) -> bool:
         """Whether pictures are wanted with these settings. Without viewers none is painted."""
@@ -57,6 +66,14 @@ class NoLink:
 
     def nudge(self, commit: str, poollets: Collection[str] | None) -> None:
         """Hosts see it when they look next."""
+
+    def may_offer(self, poollet: str, host: str) -> bool:
+        del poollet, host
+        return False
+
+    def offer(self, offered: Sequence[OfferedObject], seconds: float) -> Answers:
+        del offered, seconds
+        return {}
 
     def is_viewed(self, settings: FleetSettings) -> bool:
         del settings

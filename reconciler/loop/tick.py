@@ -11,7 +11,8 @@ The steps, and the outcome with which each may end the tick:
     4. World.advance: what changed since the last snapshot   TickBlocked (the source is unfit)
     5. the refs that the settings name; commits of others    RefsChanged, TickBlocked (`reconciler.audit.live_check`; a lost or
        on live; lost reports                                 rewound live waits for reports)
-    6. make_plan: decide and schedule. Pure
+    6. make_plan: decide and schedule. Pure, but that hosts    -
+       may be asked over the link (tick_offers.py)
     7. draft: text edits and a message                       NoChange (also where only progress would be written)
     8. where the settings ask for it, the inputs of that,    -
        as a draft of their own ref (inputs_recorder.py)
@@ -40,6 +41,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.audit.live_check import LiveCheck
+from reconciler.audit.tick_inputs import inputs_of
 from reconciler.decide.compose import describe_wait
 from reconciler.gitstore import guards
 from reconciler.gitstore.effective_settings import read_effective_settings
@@ -63,6 +65,7 @@ from reconciler.loop.outcome import (
     RefsChanged,
     TickBlocked,
 )
+from reconciler.loop.tick_offers import OFFER_SECONDS, TickOffers
 from reconciler.loop.tracing import Tracer, Untraced
 from reconciler.plan.significance import is_progress
 from reconciler.plan.types import Plan
@@ -90,13 +93,15 @@ class ProcessInputs:
 
     `readings` is a cache of parsed files that may be on disk. Without it a start reads every file again, and decides the same.
     `start_wait` begins with the first tick; None places at once, for those who know that all hosts are there. `link` says which hosts are
-    connected, and tells them what was written. `signers` are the keys that the process signs with; None: it signs nothing."""
+    connected, and tells them what was written; `offer_seconds` is how long a tick waits for their answers to offers. `signers` are the keys
+    that the process signs with; None: it signs nothing."""
 
     ambient: Mapping[str, str] = field(default_factory=dict)
     readings: ParseCache = field(default_factory=ParseCache)
     start_wait: StartWait | None = field(default_factory=StartWait)
     link: LinkPort = field(default_factory=NoLink)
     signers: Signers | None = None
+    offer_seconds: float = OFFER_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +232,15 @@ class Reconciler:
 
     def _decide(self, advance: WorldChanges, snapshot: Snapshot, now: datetime) -> Outcome:
         """Steps 6 to 9."""
-        plan = self._plan(advance, now)
+        offers = TickOffers(self._around.link, self._around.offer_seconds)
+        plan = self._plan(advance, now, offers)
         paths = advance.source_paths | advance.live_paths
         if not self._has_outcome(plan, paths, now):
             self.world.defer(change.key for change in plan.changes)
             return NoChange(plan)
         if waiting := self.world.deferred - advance.dirty:
             advance = replace(advance, dirty=advance.dirty | waiting)
-            plan = self._plan(advance, now)
+            plan = self._plan(advance, now, offers)
         with self._tracer.span("draft"):
             written = self._draft(plan, paths, now)
         drafts: tuple[Draft, ...] = ()
@@ -242,7 +248,10 @@ class Reconciler:
             with self._tracer.span("inputs"):
                 is_unanswered = self._unanswered is not None
                 drafts = self._inputs.add_inputs(
-                    written.draft, self.world, advance, snapshot, is_unanswered=is_unanswered
+                    written.draft,
+                    self.world,
+                    snapshot,
+                    lambda: inputs_of(self.world, advance, now, offers.rounds, is_unanswered=is_unanswered),
                 )
         outcome = self._write(plan, written, drafts)
         if isinstance(outcome, Committed) and len(drafts) > 1:
@@ -257,11 +266,13 @@ class Reconciler:
             return True
         return self._draft(replace(plan, changes=()), paths, now).draft is not None
 
-    def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
+    def _plan(self, advance: WorldChanges, now: datetime, offers: TickOffers) -> Plan:
         """Decides, and notes what is to be looked at again."""
+        offers.begin_plan()
         with self._tracer.span("plan") as note:
-            plan = plan_commit(self.repo, self.world, advance, now)
+            plan = plan_commit(self.repo, self.world, advance, now, offers)
             note("changes", len(plan.changes))
+            note("offered", offers.count())
         self._due, self._dirty = advance.due, advance.dirty
         for key, when in plan.due:
             self.world.remind(key, when)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.decide.decide import make_plan
+from reconciler.decide.placement.offers import NO_OFFERS, OfferDesk
 from reconciler.gitstore.live_recovery import RECOVERED_TRAILER
 from reconciler.gitstore.objects.commit import RECONCILER_TRAILER
 from reconciler.gitstore.repo import Identity, Repo
@@ -44,9 +45,11 @@ class CommitInputs:
     is_unanswered: bool = False
 
 
-def plan_commit(repo: Repo, world: World, changes: WorldChanges, now: datetime) -> Plan:
+def plan_commit(
+    repo: Repo, world: World, changes: WorldChanges, now: datetime, desk: OfferDesk = NO_OFFERS
+) -> Plan:
     """The plan, with what people changed since the last one."""
-    plan = make_plan(world, changes, now)
+    plan = make_plan(world, changes, now, desk)
     if world.is_news and world.last is not None:
         plan = replace(plan, source_changes=read_source_changes(repo, world))
     return plan

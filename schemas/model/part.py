@@ -177,12 +177,14 @@ class Assignment(Part, frozen=True):
 
     `host` and `epoch` name the grant of the pool that it was made under: no other host may act on it, under no other epoch.
     `id` tells two placements on the same pool apart, so that a late report about the first one does not count for the second.
+    `accepted`: the host was asked before, and had room. For people: nothing is decided by it.
     """
 
     pool: str
     id: str
     host: str = ""
     epoch: int = 0
+    accepted: bool = False
 
 
 class PreviousAssignment(Part, frozen=True):

@@ -106,7 +106,7 @@ def follow_grant(
     if moved is not None and moved.state == "Followed" and moved.from_host == host:
         host = moved.host
         if granted == host:
-            return replace(assignment, host=host, epoch=status.epoch)
+            return replace(assignment, host=host, epoch=status.epoch, accepted=False)
     # A host that the pool was moved from once may have got the grant again, and be destroyed then.
     ends = destroyed.host if destroyed is not None and destroyed.state == "Followed" else ""
     return None if ends and ends in (host, assignment.host) else assignment

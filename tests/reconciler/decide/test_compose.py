@@ -24,6 +24,7 @@ from reconciler.decide.decide import decide_needs
 from reconciler.decide.deletion import review_deletions
 from reconciler.decide.need import ChangeReason, DeletionPhase, Keep, Need, Place, Remove
 from reconciler.decide.object_edit import assignment_id
+from reconciler.decide.placement.offers import Placements
 from reconciler.plan.types import Action
 from reconciler.schedule.decision import Placed, Predicate, Reason, Refusal, Score, Unschedulable
 from reconciler.world.changes import Confirm
@@ -192,7 +193,7 @@ def test_a_placed_machine_takes_its_pool_its_volumes_and_their_claims() -> None:
     found = world()
     needs = places(found, WEB, DATA)
     placed = Placed(WEB, "a", ((DATA, "a"),), SCORE)
-    after = {need.key: need for need in decide_assigned(found, needs, placed, NOW)}
+    after = {need.key: need for need in decide_assigned(found, needs, placed, Placements(), NOW)}
     assert {key: need.record.pool for key, need in after.items()} == {WEB: "a", DATA: "a"}
     id = assignment_id(uid_of("web"), LIVE)
     assert after[DATA].record.claim == ClaimRef(name="web", uid=uid_of("web"), assignment=id)
@@ -221,7 +222,9 @@ def test_a_placed_machine_claims_the_free_volumes_that_it_names(
     make: Callable[[], Small], keys: tuple[Key, ...], volumes: tuple[tuple[Key, str], ...], holder: str | None
 ) -> None:
     found = make()
-    decided = decide_assigned(found, places(found, *keys), Placed(WEB, "a", volumes, NO_SCORE), NOW)
+    decided = decide_assigned(
+        found, places(found, *keys), Placed(WEB, "a", volumes, NO_SCORE), Placements(), NOW
+    )
     records = {need.key: need.record for need in decided}
     claim = records.get(DATA, found.objects[DATA].record).claim
     assert (claim.name if claim is not None else None) == holder
@@ -230,14 +233,14 @@ def test_a_placed_machine_claims_the_free_volumes_that_it_names(
 def test_a_volume_placed_alone_gets_no_claim() -> None:
     found = world()
     placed = Placed(DATA, "", ((DATA, "a"),), NO_SCORE)
-    (need,) = decide_assigned(found, places(found, DATA), placed, NOW)
+    (need,) = decide_assigned(found, places(found, DATA), placed, Placements(), NOW)
     assert (need.record.pool, need.record.claim) == ("a", None)
     assert need.change_reasons == (why(Action.SCHEDULE, ""),)
 
 
 def test_an_assignment_names_the_grant_that_this_tick_writes() -> None:
     found = world().pool("a", grant=Grant("h9", 7, is_new=True))
-    (need,) = decide_assigned(found, places(found, WEB), Placed(WEB, "a", (), NO_SCORE), NOW)
+    (need,) = decide_assigned(found, places(found, WEB), Placed(WEB, "a", (), NO_SCORE), Placements(), NOW)
     assert need.record.assignment is not None
     assert (need.record.assignment.host, need.record.assignment.epoch) == ("h9", 7)
 
@@ -263,7 +266,7 @@ def test_a_plan_has_one_change_a_key_in_the_order_of_keys() -> None:
     due = NOW + timedelta(seconds=10)
     needs = {key: replace(need, due=due) for key, need in places(found, WEB, DATA).items()}
     refused = Unschedulable(DATA, (refusal("a", Predicate.CAPACITY),))
-    plan = compose(found, needs.values(), (refused, Placed(WEB, "a", (), NO_SCORE)), NOW)
+    plan = compose(found, needs.values(), Placements((refused, Placed(WEB, "a", (), NO_SCORE))), NOW)
     assert [change.key for change in plan.changes] == [WEB, DATA]
     assert [change.action for change in plan.changes] == [Action.SCHEDULE, Action.UNSCHEDULABLE]
     assert [each.key for each in plan.unschedulable] == [DATA]
@@ -326,7 +329,7 @@ def test_each_reason_that_holds_something_is_listed_once(
 
 def test_a_request_about_an_unknown_pool_is_answered_and_awaits_no_approval() -> None:
     found = crowd().add(make_object(Kind.MACHINE_POOL, "a", {})).confirm(Confirm.POOL_DESTROYED, "nosuch=h")
-    plan = compose(found, (), (), NOW)
+    plan = compose(found, (), Placements(), NOW)
     (answer,) = plan.pool_requests
     assert answer.startswith("Pool-Destroyed: nosuch=h (commit 222222222222): unknown pool nosuch")
     assert plan.pending_approvals == ()
@@ -352,16 +355,16 @@ def test_a_tick_that_changes_nothing_has_an_empty_plan() -> None:
     found = Small().pool("a").add(machine("web", on="a"))
     for need in decide_needs(found, {WEB}, NOW):
         found.add(msgspec.structs.replace(found.objects[need.key], record=need.record))
-    plan = compose(found, decide_needs(found, {WEB}, NOW), (), NOW)
+    plan = compose(found, decide_needs(found, {WEB}, NOW), Placements(), NOW)
     assert (plan.changes, plan.pending_approvals, plan.unschedulable, plan.due) == ((), (), (), ())
 
 
 def test_a_frozen_object_is_in_the_plan_only_when_its_condition_changes() -> None:
     found = Small().pool("a").add(machine("web", on="a", origin=Origin.FROZEN))
-    first = compose(found, decide_needs(found, {WEB}, NOW), (), NOW)
+    first = compose(found, decide_needs(found, {WEB}, NOW), Placements(), NOW)
     assert [change.action for change in first.changes] == [Action.BLOCKED]
     found.add(msgspec.structs.replace(found.objects[WEB], record=first.changes[0].after))
-    assert compose(found, decide_needs(found, {WEB}, NOW), (), NOW).changes == ()
+    assert compose(found, decide_needs(found, {WEB}, NOW), Placements(), NOW).changes == ()
 
 
 def leaving(holder: str = "web", attached: str = "", now: str = "") -> Need | None:

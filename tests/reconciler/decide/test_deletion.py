@@ -12,6 +12,7 @@ from reconciler.decide.compose import compose
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.deletion import review_deletions
 from reconciler.decide.need import DeletionPhase, Keep, Remove
+from reconciler.decide.placement.offers import Placements
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
@@ -148,7 +149,7 @@ def test_a_deletion_is_in_the_phase_of_its_facts(
 @pytest.mark.parametrize(("make", "key", "want"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
 def test_only_what_is_dropped_leaves_live(make: Callable[[], Small], key: Key, want: DeletionPhase) -> None:
     world = make()
-    plan = compose(world, decide_needs(world, {key}, NOW), (), NOW)
+    plan = compose(world, decide_needs(world, {key}, NOW), Placements(), NOW)
     gone = {change.key for change in plan.changes if change.after is None}
     assert gone == ({key} if want is DeletionPhase.DROP else set())
 
@@ -166,7 +167,7 @@ def test_an_empty_source_tree_deletes_nothing_without_an_approval() -> None:
         assert isinstance(need, Remove)
         assert need.phase is DeletionPhase.HOLD
         assert not need.record.is_deleting
-    plan = compose(world, needs, (), NOW)
+    plan = compose(world, needs, Placements(), NOW)
     assert {change.action for change in plan.changes} == {Action.AWAIT_APPROVAL}
     assert {held.kind for held in plan.pending_approvals} >= {Kind.MACHINE, Kind.VOLUME, Kind.MACHINE_CLASS}
     (trailer,) = {held.trailer for held in plan.pending_approvals}

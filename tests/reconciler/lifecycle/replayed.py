@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.decide.placement.offers import RecordedOffers
 from reconciler.gitstore.repo import Draft
 from reconciler.loop.outcome import Outcome
 from reconciler.loop.tick import Reconciler
+from reconciler.loop.tick_offers import TickOffers
 from reconciler.plan.types import Plan
 from reconciler.world.changes import WorldChanges
 from reconciler.world.replay_world import ReplayWorld
@@ -28,9 +30,9 @@ class ReplayedReconciler(Reconciler):
     replays = 0
     stepwise: ReplayWorld | None = None
 
-    def _plan(self, advance: WorldChanges, now: datetime) -> Plan:
-        self.planned = advance, now
-        return super()._plan(advance, now)
+    def _plan(self, advance: WorldChanges, now: datetime, offers: TickOffers) -> Plan:
+        self.planned, self.offers = (advance, now), offers
+        return super()._plan(advance, now, offers)
 
     def _write(self, plan: Plan, written: Written, drafts: Sequence[Draft]) -> Outcome:
         if written.draft is not None:
@@ -47,7 +49,8 @@ class ReplayedReconciler(Reconciler):
         self, world: ReplayWorld, given: Verdicts, advance: WorldChanges, now: datetime
     ) -> Draft | None:
         changes = world.replay(self.repo, self.world.heads, now, given)
-        plan = plan_commit(self.repo, world, replace(changes, dirty=advance.dirty), now)
+        again = RecordedOffers(self.offers.rounds)
+        plan = plan_commit(self.repo, world, replace(changes, dirty=advance.dirty), now, again)
         of = CommitInputs(
             self.who,
             self.refs.target or "",

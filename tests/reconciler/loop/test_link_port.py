@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from reconciler.gitstore.repo import Refs
+from reconciler.loop.link_port import NoLink
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.loop.tick import ProcessInputs, Reconciler
 from reconciler.picture.fleet_picture import PictureNews
@@ -30,7 +31,7 @@ from tests.reconciler.loop.fleet import (
 
 
 @dataclass
-class RecordedLink:
+class RecordedLink(NoLink):
     """A LinkPort without a network: it says what a test lets it say, and keeps what it is told."""
 
     clock: Clock
