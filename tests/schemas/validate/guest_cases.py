@@ -72,7 +72,7 @@ GUEST_CASES = [
         "the way to do it",
         {"runCommands": ["export API_TOKEN=abc"]},
         "GV337 /runCommands/0",
-        quote="name that in ignitionRef",
+        quote="that ignitionRef names",
     ),
     Case(
         "two sources",
