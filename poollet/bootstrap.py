@@ -32,8 +32,8 @@ from iri.runtime import RuntimeKind
 from poollet.agent import Agent, AgentIdentity, AgentParts
 from poollet.boot import BootRule, BootStarts, LandedFile
 from poollet.clock import Clock
+from poollet.decryption import host_secrets
 from poollet.host_identity import HostIdentity, derive_host_id, identify, read_boot_id
-from poollet.host_secrets import SecretsFile
 from poollet.link_setup import attach_links
 from poollet.runtimes.executor import Executor
 from poollet.runtimes.runtime_client import MACHINE_KINDS, VOLUME_KINDS, RuntimeClient
@@ -349,9 +349,7 @@ def build_identity(
         instance=lease.instance,
         version=version,
         pools=pools_of(settings, connections),
-        secrets=SecretsFile(
-            Path(settings.volume_secrets_file) if settings.volume_secrets_file else None
-        ).current,
+        secrets=host_secrets(settings),
     )
 
 

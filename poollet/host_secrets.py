@@ -46,7 +46,7 @@ class SecretsFile:
         self._seen: tuple[int, ...] | None = None
         self._secrets = HostSecrets()
         if path is not None:
-            self._seen, self._secrets = _stamp(path), load(path)
+            self._seen, self._secrets = read_stamp(path), load(path)
 
     def current(self) -> HostSecrets:
         """The content in use. Called in each pass, so it opens the file only when it changed. A file that
@@ -54,7 +54,7 @@ class SecretsFile:
         if self._path is None:
             return self._secrets
         try:
-            seen = _stamp(self._path)
+            seen = read_stamp(self._path)
             if seen != self._seen:
                 self._seen = seen
                 self._secrets = load(self._path)
@@ -67,14 +67,22 @@ class SecretsFile:
 
 def load(path: Path) -> HostSecrets:
     """Raises HostSecretsError: no file, rights for others, or not the form of FORM."""
+    check_rights(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
+    return parse_secrets(path, data)
+
+
+def check_rights(path: Path) -> None:
+    """Raises HostSecretsError where the file is missing, or others may access it."""
     try:
         mode = path.stat().st_mode
-        data = path.read_bytes()
     except OSError as error:
         raise HostSecretsError(f"cannot read {path}: {error.strerror}", "name a file that exists") from None
     if mode & FOR_OTHERS:
         raise HostSecretsError(f"others may read {path}", f"chmod 600 {path}")
-    return parse_secrets(path, data)
 
 
 def parse_secrets(path: Path, data: bytes) -> HostSecrets:
@@ -104,7 +112,7 @@ def _plain(path: Path, where: str, value: object) -> bytes:
         raise HostSecretsError(f"{path}: {where} is not base64", FORM) from None
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def read_stamp(path: Path) -> tuple[int, ...]:
     """What differs when the file was edited, replaced by rename, or got other rights."""
     try:
         found = path.stat()

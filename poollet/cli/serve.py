@@ -36,6 +36,7 @@ from poollet.clock import Clock
 from poollet.host_secrets import HostSecretsError
 from poollet.runtimes.runtime_processes import RuntimeProcesses
 from poollet.threads import AgentThreads
+from reconciler.cli.core_dumps import refuse_core_dumps
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -84,6 +85,7 @@ def serve(
 ) -> int:
     """The steps of the start, as in the theory of operation. `opened` undoes them, also after an error in the
     middle."""
+    refuse_core_dumps()
     for one in hosts:
         opened.callback(os.close, bootstrap.lock_name(one))
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from poollet.decide.actions import EventText, ExecutorState, ObjectAction, Ref
 from poollet.decide.gates import OPEN, HostPermissions
@@ -16,6 +16,7 @@ from poollet.runtimes.runtime_lists import RuntimeLists
 from poollet.sync.live_view import LiveView
 from schemas import report
 from schemas.kinds import Key, Kind
+from schemas.model import Secret
 from schemas.model.capacity import Vector
 
 if TYPE_CHECKING:  # it is made of the types of this module
@@ -38,11 +39,39 @@ class PoolFacts:
     shares: Mapping[str, int] | None = None
 
 
+class UnreadableSecret(NamedTuple):
+    """Why an encrypted Secret of `live` cannot be opened here: a reason for the condition, and file, key and cause for people."""
+
+    reason: str
+    message: str
+
+
+OpenResult = Mapping[str, bytes] | UnreadableSecret
+
+
+class SecretOpener(Protocol):
+    """Opens encrypted Secrets of `live`; `poollet.decryption` has the keys. Equal Secrets give equal results."""
+
+    def open(self, secret: Secret) -> OpenResult: ...
+
+
+class NoOpener:
+    """Of a host without keys."""
+
+    def open(self, secret: Secret) -> OpenResult:
+        return UnreadableSecret("SecretNotReadable", f"{secret.key}: this host has no private key")
+
+
+NO_OPENER = NoOpener()
+
+
 @dataclass(frozen=True, repr=False)
 class HostSecrets:
-    """The operator's secrets file: values by key, by namespace and name. Values never appear in a text made of this."""
+    """The operator's secrets file: values by key, by namespace and name; and what opens encrypted Secrets of `live`. Two of them are equal
+    if they give equal values: with other keys the opener is another one. Values never appear in a text made of this."""
 
     by_name: Mapping[tuple[str, str], Mapping[str, bytes]] = field(default_factory=dict)
+    opener: SecretOpener = NO_OPENER
 
     def get(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
         """All values of one entry; None where the file has none of that name."""

@@ -1,4 +1,4 @@
-"""The values of a Secret: from the operator's file on the host, else from the repository if the fleet allows plain values there."""
+"""The values of a Secret: from the operator's file on the host, else from the repository: decrypted, or plain if the fleet allows that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from poollet.decide.decision import PoolletFacts
+from poollet.decide.decision import PoolletFacts, UnreadableSecret
 from poollet.decide.inventory import Inventory
 from poollet.sync.live_view import Lookup
 from schemas.kinds import Key, Kind
@@ -51,8 +51,10 @@ def read_secret(namespace: str, name: str, lookups: Lookups) -> SecretValues | N
         message = f"{title} exists neither on live nor in this host's secrets file"
         return NotReady("SecretMissing", message)
     if secret.is_encrypted:
-        message = f"{title} is encrypted; put its values into this host's secrets file"
-        return NotReady("SecretEncrypted", message)
+        opened = lookups.facts.secrets.opener.open(secret)
+        if isinstance(opened, UnreadableSecret):
+            return NotReady(opened.reason, f"{title} cannot be opened: {opened.message}")
+        return SecretValues(opened)
     if not lookups.facts.plain_secrets:
         message = f"{title} holds plain text, but gitvirt.yaml says secrets.plain: deny"
         return NotReady("SecretPlain", message)

@@ -32,6 +32,7 @@ from poollet.sync.live_view import (
     grants_of,
     is_current,
 )
+from poollet.sync.sealed_secret import read_objects
 from poollet.sync.volume_users import VolumeUsers
 from reconciler.gitstore.objects.tree import FileMode, ObjectId
 from reconciler.gitstore.repo import FileChange
@@ -40,7 +41,7 @@ from schemas.kinds import Key, Kind
 from schemas.manifest import Manifest, parse
 from schemas.manifest.ignore import IGNORE_NOTHING, Ignore, is_manifest
 from schemas.manifest.ignore import PATH as IGNORE
-from schemas.model import MachinePool, Object, VolumePool, decode
+from schemas.model import MachinePool, Object, VolumePool
 from schemas.problem import Problem
 from schemas.reader import Unreadable, read
 from schemas.settings import fleet
@@ -234,4 +235,4 @@ def _objects(path: str, data: bytes) -> tuple[Object, ...] | Manifest:
     found = parse(path, data)
     if found.is_malformed:
         return found
-    return tuple(decode(document.kind, document.body) for document in found.documents)
+    return read_objects(found)

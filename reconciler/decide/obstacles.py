@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from reconciler.decide.deletion import was_made
 from reconciler.decide.expansion import expansions
+from reconciler.decide.placement.requests import locks_of
 from reconciler.decide.pool_requests import judge_requests
 from reconciler.decide.references import owner_of, volumes_of
 from reconciler.decide.removal.retained import is_being_restored
@@ -78,11 +79,17 @@ def missing_references(
 
 
 def sealed_secrets(view: View, known: ObjectState, needed: Collection[Reference]) -> Iterator[Obstacle]:
-    """Secrets that cannot be decrypted. A guest that boots with the encrypted text would run, and be wrong."""
+    """Secrets that no host can open: encrypted by OpenPGP or a cloud's keys, or malformed. Which host can open one is asked of each pool
+    (`SecretNotReadable`)."""
     for name in sorted({each.name for each in needed if each.kind is Kind.SECRET}):
         found = view.objects.get(Key(Kind.SECRET, known.key.namespace, name))
-        if found is not None and isinstance(found.object, Secret) and found.object.is_encrypted:
-            yield Obstacle("SecretEncrypted", f"Secret {name} is encrypted, and decryption is not available")
+        if found is None or not isinstance(found.object, Secret) or not found.object.is_encrypted:
+            continue
+        if not (locks := locks_of(found.object)) or not all(lock.can_open for lock in locks):
+            cure = "encrypt it with `gitvirt secret create`, or with sops and age"
+            yield Obstacle(
+                "SecretEncrypted", f"Secret {name} is encrypted in a form that no host can open; {cure}"
+            )
 
 
 def lost_snapshots(view: View, known: ObjectState, volume: Volume) -> Iterator[Obstacle]:

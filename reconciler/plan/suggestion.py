@@ -23,6 +23,7 @@ _EFFORT = {
     Predicate.TAINT: 1,
     Predicate.CORDON: 1,
     Predicate.QUOTA: 1,
+    Predicate.SECRET: 1,
     Predicate.SPREAD: 2,
     Predicate.ANTI_AFFINITY: 2,
     Predicate.CLASS: 2,
@@ -107,6 +108,7 @@ _FIXED = {
     Predicate.SNAPSHOT: "its snapshot on it",
     Predicate.ANTI_AFFINITY: "the machines that it keeps apart from moved to other pools",
     Predicate.REJECTED: "the reason for its rejection fixed",
+    Predicate.SECRET: "its Secrets encrypted for it (gitvirt secret rekey)",
     Predicate.NO_POOLS: "a pool",
 }
 

@@ -34,6 +34,7 @@ class Predicate(StrEnum):
     SPREAD = "TopologySpread"
     REJECTED = "RejectedByPool"
     PINNED = "PinnedElsewhere"
+    SECRET = "SecretNotReadable"
     QUOTA = "QuotaExceeded"
     NO_POOLS = "NoPools"
 

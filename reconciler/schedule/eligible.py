@@ -9,7 +9,7 @@ Two keys must be complete, or requests would share what is not theirs:
     look  what of a pool they read                                       `EligibleCache.looks_by`
 
 A static filter or score that reads another field needs that field in its key. Where a request names pools (a pin, a past rejection, volumes
-that are placed), names are part of the look, and each pool is asked.
+that are placed) or needs Secrets, which each host opens with a key of its own, names are part of the look, and each pool is asked.
 
 The topology domains of a required spread are those of eligible pools. For a preferred one, pools without the label come after all others:
 they have no domain whose machines could be counted.
@@ -156,6 +156,7 @@ class EligibleCache:
             request.volume_pools,
             request.rejections,
             request.pinned,
+            request.secrets,
             request.spread and (request.spread.topology_key, request.spread.is_required),
         )
 
@@ -190,7 +191,7 @@ class EligibleCache:
 
     def looking(self, request: Request) -> Looks:
         """How each pool looks to the static filters, which read few labels, and one pool of each look."""
-        if request.pinned or request.rejections or request.volume_pools:  # it names pools: each is asked
+        if request.pinned or request.rejections or request.volume_pools or request.secrets:  # each is asked
             by_name: Mapping[str, PoolView] = self.cluster.pools
             if request.pinned:
                 by_name = {request.pinned: by_name[request.pinned]} if request.pinned in by_name else {}

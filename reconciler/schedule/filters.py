@@ -82,6 +82,19 @@ def pin(pool: PoolView, request: Placeable) -> Reasons:
         yield Reason(Predicate.PINNED, f"{ref} names {request.pinned}")
 
 
+def secrets(pool: PoolView, request: Placeable) -> Reasons:
+    """A host that cannot open what a machine needs would take the machine and never start it."""
+    for need in request.secrets:
+        if not need.is_open_to(pool.recipients):
+            why = (
+                "cannot open"
+                if pool.recipients
+                else "has no key in gitvirt.yaml (poollets.NAME.age), and cannot open"
+            )
+            cure = f"gitvirt secret rekey {need.name}"
+            yield Reason(Predicate.SECRET, f"its host {why} Secret {need.name}: `{cure}`", resource=need.name)
+
+
 STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (
     pin,
     ready,
@@ -91,6 +104,7 @@ STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (
     selector,
     offers,
     rejections,
+    secrets,
 )
 
 

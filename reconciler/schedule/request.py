@@ -9,9 +9,10 @@ request (`scheduler.shape_of`) and, if a static filter reads it, to its sort (`E
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from schemas.encryption.locks import Lock
 from schemas.kinds import Key
 from schemas.model.capacity import Vector
 from schemas.model.part import Selector, Taint, Toleration
@@ -51,6 +52,18 @@ class PastRejection:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretNeed:
+    """An encrypted Secret that the pool's host has to open. `name` is its namespace and name."""
+
+    name: str
+    locks: tuple[Lock, ...]
+
+    def is_open_to(self, recipients: Collection[str]) -> bool:
+        """Whether a host with these keys may be able to open it; what a text does not say counts as yes."""
+        return all(lock.opens_any(recipients) is not False for lock in self.locks)
+
+
+@dataclass(frozen=True, slots=True)
 class VolumeRequest:
     """A volume that has no pool yet. Its volume class, not its machine, decides which volume pools offer it.
 
@@ -68,6 +81,7 @@ class VolumeRequest:
     snapshot: str = ""
     snapshot_pool: str = ""
     entry: str = ""
+    secrets: tuple[SecretNeed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,7 @@ class Request:
     rejections: tuple[PastRejection, ...] = ()
     pinned: str = ""
     quota: Vector = field(default_factory=dict)  # what it takes of its namespace's quota
+    secrets: tuple[SecretNeed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +127,7 @@ class PoolView:
     has_lost_link: bool = False  # its host was connected a moment ago; whether it still runs shows soon
     is_known: bool = True
     classes: frozenset[str] = frozenset()
+    recipients: frozenset[str] = frozenset()  # what its host opens Secrets with
     shares: Mapping[str, int] | None = (
         None  # what a machine of each class takes, where a pool tells class counts only
     )

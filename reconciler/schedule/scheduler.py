@@ -241,6 +241,7 @@ def shape_of(request: Request, terms: Terms) -> Signature:
         request.rejections,
         request.pinned,
         tuple(sorted(request.quota.items())),
+        request.secrets,
     )
 
 
@@ -256,4 +257,5 @@ def volume_shape(volume: VolumeRequest) -> Signature:
         volume.pinned,
         volume.snapshot,
         volume.snapshot_pool,
+        volume.secrets,
     )

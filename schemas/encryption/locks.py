@@ -29,6 +29,11 @@ class Lock:
     has_unnamed: bool = False
     other_keys: tuple[str, ...] = ()
 
+    @property
+    def can_open(self) -> bool:
+        """Whether any key of age or ssh opens it."""
+        return bool(self.recipients or self.tags or self.has_unnamed)
+
     def opens(self, key: str) -> bool | None:
         """Whether this recipient can open it; None where the text does not say."""
         if key in self.recipients or (self.tags and ssh_tag(key) in self.tags):

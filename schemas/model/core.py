@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any, ClassVar, Literal
 
+from schemas.encryption.age_armor import looks_like_armor
+from schemas.encryption.locks import Lock, read_locks, to_armor
 from schemas.kinds import Kind
 from schemas.model.part import Condition, Part
 from schemas.model.quantity import Quantity
@@ -17,7 +19,7 @@ class Secret(Resource, frozen=True):
     """Its values never appear in a text made from it, such as a log or a traceback.
 
     `data` is base64 and `string_data` is plain text; if a key is in both, the plain text is used. An encrypted value is kept as
-    it is written: gitvirt does not decrypt, so no machine or volume can use it.
+    it is written: only the host that needs it decrypts it (`schemas.encryption`).
     """
 
     KIND: ClassVar[Kind] = Kind.SECRET
@@ -35,8 +37,19 @@ class Secret(Resource, frozen=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether any value is encrypted, so that no machine or volume can use the Secret."""
-        return any(value.startswith(ENCRYPTED) for value in (*self.data.values(), *self.string_data.values()))
+        """Whether any value is encrypted, by SOPS or as armor of age, so that it takes a key to use the Secret."""
+        texts = self.string_data.values()
+        return (
+            bool(self.sops)
+            or any(value.startswith(ENCRYPTED) for value in (*self.data.values(), *texts))
+            or any(map(looks_like_armor, texts))
+            or any(map(to_armor, self.data.values()))
+        )
+
+    @property
+    def locks(self) -> tuple[Lock, ...]:
+        """Who can open it, as far as its text says; empty where nothing is encrypted in a form that hosts open. Raises SealedError."""
+        return read_locks(self.data, self.string_data, self.sops)
 
     def value(self, key: str) -> bytes | None:
         """The plain value, or None if the key does not exist or its value is encrypted."""

@@ -81,6 +81,7 @@ class PoolletSettings(Section, frozen=True):
     pools: tuple[PoolSettings, ...] = ()
     link: LinkFiles | None = None
     volume_secrets_file: str | None = None
+    decryption_keys: tuple[str, ...] | None = None
     signatures: SignatureSettings = SignatureSettings()
     boot: Literal["ask", "start"] = "ask"
     intervals: IntervalSettings = IntervalSettings()

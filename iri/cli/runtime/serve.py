@@ -11,6 +11,7 @@ from iri.address import Address, parse
 from iri.errors import IRIError
 from iri.exec.streaming_address import StreamingAddress, parse_streaming_address
 from iri.server import Server
+from reconciler.cli.core_dumps import refuse_core_dumps
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.sd_notify import ServiceNotifier
 from reconciler.cli.stop_signal import StopSignal
@@ -77,6 +78,7 @@ def serve(arguments: argparse.Namespace, build: Callable[[], Server]) -> None:
     The signal handlers are installed before the server is built, so a signal during a slow start stops it in order too. `ready` on
     standard output and the word to systemd mean the same: from now on calls are answered.
     """
+    refuse_core_dumps()
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     stop, supervisor = StopSignal(), ServiceNotifier.of(os.environ)

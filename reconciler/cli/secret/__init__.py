@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from reconciler.cli.core_dumps import refuse_core_dumps
 from reconciler.cli.mutate import change
 from reconciler.cli.secret.files import add_worktree
 from reconciler.cli.secret.private_keys import add_keys
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    refuse_core_dumps()
     module = importlib.import_module(f"reconciler.cli.secret.{arguments.action}")
     found: int = module.run(arguments)
     return found

@@ -13,26 +13,31 @@ from reconciler.schedule.request import (
     Labels,
     PastRejection,
     Request,
+    SecretNeed,
     SpreadRule,
     VolumeRequest,
 )
-from reconciler.world.objects.object_state import Origin
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import declared_pin, pin_of
 from reconciler.world.record import NOTHING, Record, active_rejections
 from reconciler.world.view import View
+from schemas.encryption.locks import Lock
+from schemas.encryption.sealed_error import SealedError
 from schemas.kinds import Key, Kind
 from schemas.model import (
     Machine,
     MachineClass,
     MachineSpec,
     MachineStatus,
+    Secret,
     Volume,
     VolumeSpec,
     VolumeStatus,
 )
 from schemas.model.capacity import add
 from schemas.model.charge import machine_charge, volume_charge
-from schemas.validate.tree import derived_name
+from schemas.validate.references import references
+from schemas.validate.tree import Declaration, derived_name
 
 
 def requests(view: View, decided: Iterable[Need], now: datetime) -> tuple[Request, ...]:
@@ -99,7 +104,40 @@ def _machine(view: View, need: Place, others: Mapping[Key, Place | Adopt], now: 
         rejections=_rejections(need.record, now),
         pinned=declared_pin(known),
         quota=add(quotas),
+        secrets=find_secrets(view, known),
     )
+
+
+def find_secrets(view: View, known: ObjectState) -> tuple[SecretNeed, ...]:
+    """What a machine's host has to open: what the machine names, and the keys of the volumes that it attaches."""
+    assert isinstance(known.object, Machine)
+    names = {
+        each.name
+        for each in references(Declaration("", 0, known.key, known.object))
+        if each.kind is Kind.SECRET
+    }
+    names |= {
+        spec.encryption.secret_ref.name for _, _, spec in _volumes(view, known.object) if spec.encryption
+    }
+    return _needs(view, known.key.namespace, names)
+
+
+def _needs(view: View, namespace: str, names: Iterable[str]) -> tuple[SecretNeed, ...]:
+    """Without those in plain text, and those that no host can open: `obstacles` has these."""
+    found = []
+    for name in sorted(names):
+        secret = view.objects.get(Key(Kind.SECRET, namespace, name))
+        if secret is not None and isinstance(secret.object, Secret) and (locks := locks_of(secret.object)):
+            found.append(SecretNeed(f"{namespace}/{name}", locks))
+    return tuple(found)
+
+
+def locks_of(secret: Secret) -> tuple[Lock, ...]:
+    """Empty for what is malformed."""
+    try:
+        return secret.locks
+    except SealedError:
+        return ()
 
 
 def _volumes(view: View, machine: Machine) -> Iterator[tuple[str, Key, VolumeSpec]]:
@@ -135,6 +173,7 @@ def _volume(view: View, key: Key, spec: VolumeSpec, record: Record, pin: str, no
         pinned=pin,
         snapshot=source.name if source else "",
         snapshot_pool=snapshot.record.pool if snapshot else "",
+        secrets=_needs(view, key.namespace, [spec.encryption.secret_ref.name] if spec.encryption else []),
     )
 
 

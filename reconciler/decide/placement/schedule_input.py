@@ -27,6 +27,7 @@ from schemas.model import Machine, MachineClass, Volume
 from schemas.model.capacity import WHOLE_HOST, class_count
 from schemas.model.charge import MACHINE
 from schemas.model.part import Selector
+from schemas.settings.secret_keys import read_secret_keys
 
 V = TypeVar("V", PoolView, VolumePoolView)
 
@@ -44,12 +45,19 @@ def build_cluster_state(
     here only differences are added.
     """
     requests = tuple(requests)
+    keys = _host_keys(view, requests)
+    none: frozenset[str] = frozenset()
     made = empty_cluster_state(
         (
-            replace(_view(PoolView, view, state), shares=state.shares)
+            replace(
+                _view(PoolView, view, state), shares=state.shares, recipients=keys.get(state.poollet, none)
+            )
             for _, state in sorted(view.pools.items())
         ),
-        (_volume_pool(view, state) for _, state in sorted(view.volume_pools.items())),
+        (
+            replace(_volume_pool(view, state), recipients=keys.get(state.poollet, none))
+            for _, state in sorted(view.volume_pools.items())
+        ),
     )
     for name, state in view.pools.items():
         take(made.free[name], _used_of(view, state))
@@ -65,6 +73,12 @@ def build_cluster_state(
     for move in moves:
         _grant(view, made, move)
     return made
+
+
+def _host_keys(view: View, requests: Iterable[Request]) -> Mapping[str, frozenset[str]]:
+    """What hosts open Secrets with, by poollet. Read from the settings only where a request needs it."""
+    needs = any(each.secrets or any(volume.secrets for volume in each.volumes) for each in requests)
+    return read_secret_keys(view.rules.settings).hosts if needs else {}
 
 
 def _view(kind: type[V], view: View, state: PoolState) -> V:

@@ -38,7 +38,7 @@ SECRETS: dict[str, tuple[PoolletFacts, tuple[LiveDocument, ...], dict[str, bytes
     "another one": (ALLOWED, (secret("other", a="x"),), "SecretMissing"),
     "plain, and allowed": (ALLOWED, (PLAIN,), {"a": b"live", "b": b"x"}),
     "plain, and denied": (FACTS, (PLAIN,), "SecretPlain"),
-    "encrypted": (ALLOWED, (ENCRYPTED,), "SecretEncrypted"),
+    "encrypted": (ALLOWED, (ENCRYPTED,), "SecretNotReadable"),
     "on the host only": (replace(FACTS, secrets=OWN), (), {"a": b"host"}),
     "on the host, plain on live": (replace(ALLOWED, secrets=OWN), (PLAIN,), {"a": b"host"}),
     "on the host, encrypted on live": (replace(FACTS, secrets=OWN), (ENCRYPTED,), {"a": b"host"}),

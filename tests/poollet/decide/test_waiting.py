@@ -99,7 +99,7 @@ WAITS = {
         machine(spec=BOOT),
         (secret("boot", **{"ignition.yaml": "ENC[AES256_GCM,data:x]"}),),
         "SecretsReady",
-        "SecretEncrypted",
+        "SecretNotReadable",
     ),
     "secret is in plain text": (
         machine(spec=BOOT),

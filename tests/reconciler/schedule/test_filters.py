@@ -9,7 +9,15 @@ import pytest
 from reconciler.schedule import filters as f
 from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
 from reconciler.schedule.decision import Predicate, Reason
-from reconciler.schedule.request import AntiAffinityRule, PastRejection, PoolView, Request, SpreadRule
+from reconciler.schedule.request import (
+    AntiAffinityRule,
+    PastRejection,
+    PoolView,
+    Request,
+    SecretNeed,
+    SpreadRule,
+)
+from schemas.encryption.locks import Lock
 from schemas.model.part import Taint, Toleration
 from tests.reconciler.schedule.boards import GIB, WEB, ZONE, machine, pool, volume, volume_pool
 
@@ -19,6 +27,7 @@ SOFT = Taint(key="slow", effect="PreferNoSchedule")
 ANY = Toleration(key="", operator="Exists")
 Static = Callable[[PoolView, Request], Iterable[Reason]]
 
+BOOT = SecretNeed("default/boot", (Lock(recipients=frozenset({"age1x"})),))
 STATIC = {
     "ready": (f.ready, pool("p"), machine("m"), []),
     "linked": (f.link_lost, pool("p"), machine("m"), []),
@@ -100,6 +109,44 @@ STATIC = {
         [Reason(Predicate.REJECTED, "no image")],
     ),
     "pinned here": (f.pin, pool("p"), machine("m", pinned="p"), []),
+    "needs no Secret": (f.secrets, pool("p"), machine("m"), []),
+    "its host can open the Secret": (
+        f.secrets,
+        pool("p", recipients=frozenset({"age1x"})),
+        machine("m", secrets=(BOOT,)),
+        [],
+    ),
+    "the text does not say who can open the Secret": (
+        f.secrets,
+        pool("p", recipients=frozenset({"age1x"})),
+        machine("m", secrets=(SecretNeed("default/boot", (Lock(has_unnamed=True),)),)),
+        [],
+    ),
+    "its host cannot open the Secret": (
+        f.secrets,
+        pool("p", recipients=frozenset({"age1y"})),
+        machine("m", secrets=(BOOT,)),
+        [
+            Reason(
+                Predicate.SECRET,
+                "its host cannot open Secret default/boot: `gitvirt secret rekey default/boot`",
+                "default/boot",
+            )
+        ],
+    ),
+    "its host has no key": (
+        f.secrets,
+        pool("p"),
+        machine("m", secrets=(BOOT,)),
+        [
+            Reason(
+                Predicate.SECRET,
+                "its host has no key in gitvirt.yaml (poollets.NAME.age), and cannot open Secret default/boot: "
+                "`gitvirt secret rekey default/boot`",
+                "default/boot",
+            )
+        ],
+    ),
     "pinned elsewhere": (
         f.pin,
         pool("p"),
