@@ -97,7 +97,7 @@ class KeyFiles:
         return self._decryption
 
     def _load(self) -> Identities:
-        """The keys of all files. One of the usual files may be an RSA key or have a passphrase: it opens nothing, and that is no fault.
+        """The keys of all files. One of the usual files may be an RSA key or have a passphrase: it opens nothing, which is not a fault.
         One that poollet.yaml names is there to open something."""
         found = Identities()
         for path in self._paths:
