@@ -57,6 +57,7 @@ from iri.libvirt.machines.machine_store import MachineStore
 from iri.libvirt.machines.machines import Machines
 from iri.libvirt.networks.guest_addresses import GuestAddresses
 from iri.libvirt.networks.networks import Networks
+from iri.libvirt.seed.memory_folder import find_memory_folder
 from iri.libvirt.seed.seed import Reader, no_yaml
 from iri.libvirt.seed.seed_files import SeedWriter
 from iri.libvirt.settings import Settings
@@ -116,7 +117,8 @@ class LibvirtRuntime:
             settings.host,
             Installation(VERSION, settings.uri, folder, read_hardware_id(files.hardware_id)),
         )
-        deps = self._machine_deps(settings, disks, SeedWriter(settings.efi_template, read_yaml))
+        seeds = SeedWriter(settings.efi_template, read_yaml, find_memory_folder(folder))
+        deps = self._machine_deps(settings, disks, seeds)
         self._ended = EndedFile(folder / "ended-assignments.json")
         held_starts = HeldStarts(self._store, folder / "boot-id", files.boot_id)
         self._machines = Machines(deps, self._link, self._ended, held_starts)

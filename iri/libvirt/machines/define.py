@@ -64,7 +64,8 @@ def connect_interfaces(
 
 
 def write_seed(deps: MachineDeps, guest: Guest) -> SeedFiles:
-    """Into the machine's own folder, which QEMU's user may enter and not list."""
+    """Into the machine's own folder, which QEMU's user may enter and not list; what comes of a Secret onto tmpfs. Idempotent, and called
+    before each start too: tmpfs is empty after a boot of the host."""
     folder = deps.folder(guest.id)
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     return deps.seeds.write(desired_machine(guest.record, guest.id), folder)

@@ -18,7 +18,7 @@ import contextlib
 from msgspec.structs import replace
 
 from iri.errors import FailedPrecondition, IRIError
-from iri.libvirt.machines.define import connect_interfaces, prepare_disks
+from iri.libvirt.machines.define import connect_interfaces, prepare_disks, write_seed
 from iri.libvirt.machines.deps import MachineDeps
 from iri.libvirt.machines.guest import ENDED, GUEST_POWER_OFF, Guest
 from iri.libvirt.machines.log_files import keep_previous
@@ -46,6 +46,7 @@ def start_when_due(deps: MachineDeps, guest: Guest, *, is_fresh: bool) -> float 
     if not is_fresh:
         prepare_disks(deps, guest)
         connect_interfaces(deps, guest)
+        write_seed(deps, guest)
     start(deps, guest)
     return deps.power_settings.steady
 

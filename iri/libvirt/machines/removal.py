@@ -56,6 +56,7 @@ def delete_host_files(deps: MachineDeps, guest: Guest) -> None:
     """Deletes what the host holds for the machine, and none of its data."""
     deps.machine_secrets.put(guest.id, b"")
     shutil.rmtree(deps.folder(guest.id), ignore_errors=True)
+    deps.seeds.forget(guest.id)
     delete_log(deps, guest)
 
 

@@ -4,15 +4,19 @@ file            kept or replaced                                     read by
 seed.iso        replaced whenever the data differs                   cloud-init, at each boot
 ignition.ign    replaced whenever the data differs                   Ignition, at the first boot
 nvram.fd        written once: the firmware stores its own in it      the firmware, at each boot
+
+What comes of a Secret (`ignition_data`) is in a folder on tmpfs, and is written again before each start; all else is on disk.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.device_sources import SeedFiles
 from iri.libvirt.seed.efi_variables import EfiVariable, add_variables
+from iri.libvirt.seed.memory_folder import make_own_folder, refuse_without_memory
 from iri.libvirt.seed.seed import Reader, no_yaml, plan_seed
 from iri.libvirt.whole_files import PRIVATE, replace_file
 from iri.machine import RuntimeMachine
@@ -23,12 +27,18 @@ ISO, IGNITION, NVRAM = "seed.iso", "ignition.ign", "nvram.fd"
 class SeedWriter:
     """`efi_template`: the host's file of empty firmware variables, or None without EFI firmware."""
 
-    def __init__(self, efi_template: Path | None = None, read_yaml: Reader = no_yaml) -> None:
+    def __init__(
+        self, efi_template: Path | None = None, read_yaml: Reader = no_yaml, memory: Path | None = None
+    ) -> None:
+        """`memory` is the folder on tmpfs; None where the host has none."""
         self._efi_template = efi_template
         self._read_yaml = read_yaml
+        self._memory = memory
 
     def refuse(self, machine: RuntimeMachine) -> None:
         """Changes nothing. Raises InvalidArgument or FailedPrecondition for data that this host cannot give to a guest."""
+        if machine.spec.ignition_data:
+            refuse_without_memory(self._memory)
         if plan_seed(machine, self._read_yaml).efi_variables and self._efi_template is None:
             raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
 
@@ -37,13 +47,31 @@ class SeedWriter:
         # Each file on its own: a crash between two leaves each complete, and the next call writes the rest.
         seed = plan_seed(machine, self._read_yaml)
         try:
+            place = self._place(machine, folder)
             return SeedFiles(
-                iso=_write_file(folder / ISO, seed.iso),
-                ignition=_write_file(folder / IGNITION, seed.ignition),
+                iso=_write_file(place / ISO, seed.iso),
+                ignition=_write_file(place / IGNITION, seed.ignition),
                 nvram=self._write_variables(folder / NVRAM, seed.efi_variables),
             )
         except OSError as error:
             raise ResourceExhausted(f"cannot write the machine's first-boot data: {error.strerror}") from None
+
+    def _place(self, machine: RuntimeMachine, folder: Path) -> Path:
+        """The folder of what cloud-init and Ignition read. Where it is on tmpfs, none of it is on disk."""
+        if not machine.spec.ignition_data:
+            self.forget(machine.id)
+            return folder
+        place = refuse_without_memory(self._memory) / machine.id
+        for each in (place.parent.parent, place.parent, place):
+            make_own_folder(each)
+        for name in (ISO, IGNITION):
+            (folder / name).unlink(missing_ok=True)
+        return place
+
+    def forget(self, id: str) -> None:
+        """Removes what is on tmpfs of a machine that is deleted."""
+        if self._memory is not None:
+            shutil.rmtree(self._memory / id, ignore_errors=True)
 
     def _write_variables(self, path: Path, variables: tuple[EfiVariable, ...]) -> Path | None:
         """Only for a machine that brings variables; libvirt makes the store of any other from its own template."""

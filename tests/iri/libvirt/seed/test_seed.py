@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from iri.cli.runtime.settings_file import parse_ignition_yaml
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt.seed.iso9660 import SECTOR, iso9660_image
+from iri.libvirt.seed.memory_folder import find_memory_folder, is_in_memory
 from iri.libvirt.seed.seed import (
     EFI_ANNOTATION,
     HOSTNAME,
@@ -171,41 +172,82 @@ def test_more_names_than_fit_into_a_sector_are_refused() -> None:
         iso9660_image("cidata", {f"a-rather-long-name-{n}": b"" for n in range(60)})
 
 
+def seed_writer(folder: Path) -> SeedWriter:
+    return SeedWriter(memory=folder / "memory")
+
+
 def test_files_are_private_and_removed_with_their_data(tmp_path: Path) -> None:
-    made = SeedWriter().write(machine(b"{}", "web-1"), tmp_path)
-    assert (made.iso, made.ignition, made.nvram) == (
-        tmp_path / "seed.iso",
-        tmp_path / "ignition.ign",
-        None,
-    )
-    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
-    assert (tmp_path / "ignition.ign").read_bytes() == b"{}"
-    SeedWriter().write(machine(), tmp_path)
+    place, own = tmp_path / "memory" / ID, tmp_path / "own"
+    own.mkdir()
+    made = seed_writer(tmp_path).write(machine(b"{}", "web-1"), own)
+    assert (made.iso, made.ignition, made.nvram) == (place / "seed.iso", place / "ignition.ign", None)
+    assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
+    assert (place / "ignition.ign").read_bytes() == b"{}"
+    assert list(own.iterdir()) == []
+    seed_writer(tmp_path).write(machine(), own)
+    assert not place.exists()
+
+
+def test_what_does_not_come_of_a_secret_is_in_the_folder_of_the_machine(tmp_path: Path) -> None:
+    assert SeedWriter().write(machine(hostname="web-1"), tmp_path).iso == tmp_path / "seed.iso"
+    seed_writer(tmp_path).write(machine(b"#cloud-config\n", "web-1"), tmp_path)
+    assert not (tmp_path / "seed.iso").exists(), "the file of an earlier definition is removed"
+
+
+def test_secret_boot_data_needs_tmpfs(tmp_path: Path) -> None:
+    for call in (
+        lambda: SeedWriter().refuse(machine(b"{}")),
+        lambda: SeedWriter().write(machine(b"{}"), tmp_path),
+    ):
+        with pytest.raises(FailedPrecondition, match="no tmpfs"):
+            call()
     assert list(tmp_path.iterdir()) == []
+    assert not is_in_memory(Path("/proc"))
+    found = find_memory_folder(tmp_path)
+    assert found is not None
+    assert is_in_memory(found.parent.parent)
+    assert found == find_memory_folder(tmp_path) != find_memory_folder(tmp_path / "other")
+    assert find_memory_folder(tmp_path, [Path("/proc"), tmp_path / "gone"]) is None
+
+
+def test_a_folder_of_another_account_is_refused(tmp_path: Path) -> None:
+    """Anyone may write to /dev/shm, and could have made the folder first."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    memory.chmod(0o777)
+    with pytest.raises(FailedPrecondition, match="others may write"):
+        seed_writer(tmp_path).write(machine(b"{}"), tmp_path)
+    memory.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    memory.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FailedPrecondition, match="another account"):
+        seed_writer(tmp_path).write(machine(b"{}"), tmp_path)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_unchanged_file_is_not_written_again(tmp_path: Path) -> None:
-    first = SeedWriter().write(machine(b"{}"), tmp_path).ignition
+    first = seed_writer(tmp_path).write(machine(b"{}"), tmp_path).ignition
     assert first is not None
     before = first.stat()
-    SeedWriter().write(machine(b"{}"), tmp_path)
+    seed_writer(tmp_path).write(machine(b"{}"), tmp_path)
     assert first.stat().st_ino == before.st_ino
-    SeedWriter().write(machine(b'{"other": 1}'), tmp_path)
+    seed_writer(tmp_path).write(machine(b'{"other": 1}'), tmp_path)
     assert first.read_bytes() == b'{"other": 1}'
 
 
 def test_partial_file_of_a_crash_is_replaced(tmp_path: Path) -> None:
-    target = tmp_path / "elsewhere"
+    target, place = tmp_path / "elsewhere", tmp_path / "memory" / ID
     target.write_bytes(b"untouched")
-    (tmp_path / "ignition.ign.partial").symlink_to(target)
-    SeedWriter().write(machine(b"{}"), tmp_path)
+    place.mkdir(parents=True)
+    (place / "ignition.ign.partial").symlink_to(target)
+    seed_writer(tmp_path).write(machine(b"{}"), tmp_path)
     assert target.read_bytes() == b"untouched"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "ignition.ign"]
+    assert [path.name for path in place.iterdir()] == ["ignition.ign"]
 
 
 def test_missing_folder_is_an_error_with_its_cause(tmp_path: Path) -> None:
     with pytest.raises(ResourceExhausted, match="first-boot data"):
-        SeedWriter().write(machine(b"{}"), tmp_path / "gone")
+        seed_writer(tmp_path / "gone" / "too").write(machine(b"{}"), tmp_path)
 
 
 def test_efi_variables_need_efi(tmp_path: Path) -> None:

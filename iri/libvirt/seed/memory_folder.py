@@ -1,0 +1,55 @@
+"""Where boot data with secrets is: a folder on tmpfs, so that no value of a Secret is on a disk of the host. It is empty after each boot.
+
+Each runtime has a folder of its own below, by the folder of its settings: the path is in the domain, and has to be the same after a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from iri.errors import FailedPrecondition
+
+MOUNTS = Path("/proc/self/mounts")
+IN_MEMORY = ("tmpfs", "ramfs")
+USUAL = (Path("/run"), Path("/dev/shm"))  # noqa: S108 - what it is mounted as is checked
+NAME = "gitvirt-seeds"
+FOR_OTHERS_TO_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def find_memory_folder(runtime_folder: Path, usual: Sequence[Path] = USUAL) -> Path | None:
+    """The folder of this runtime, which need not exist yet; None on a host without tmpfs."""
+    name = hashlib.sha256(str(runtime_folder).encode()).hexdigest()[:16]
+    return next((path / NAME / name for path in usual if is_in_memory(path)), None)
+
+
+def is_in_memory(folder: Path) -> bool:
+    """By the mount that the folder is on."""
+    try:
+        place = folder.resolve(strict=True)
+        mounts = [line.split() for line in MOUNTS.read_text("utf-8", "replace").splitlines()]
+    except OSError:
+        return False
+    found = [(Path(words[1]), words[2]) for words in mounts if place.is_relative_to(words[1])]
+    return bool(found) and max(found, key=lambda each: len(each[0].parts))[1] in IN_MEMORY
+
+
+def refuse_without_memory(folder: Path | None) -> Path:
+    """The folder; FailedPrecondition where there is none."""
+    if folder is None:
+        raise FailedPrecondition(
+            "the machine has secret boot data, and this host has no tmpfs at /run or /dev/shm"
+        )
+    return folder
+
+
+def make_own_folder(path: Path) -> None:
+    """One that QEMU's user may enter and not list. /dev/shm is everyone's to write: a folder that another account made there, or a link, is
+    refused, because its owner could read what is in it."""
+    path.mkdir(mode=0o711, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & FOR_OTHERS_TO_WRITE:
+        raise FailedPrecondition(f"{path} belongs to another account, or others may write to it; remove it")
