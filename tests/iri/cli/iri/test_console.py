@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from iri.address import UnixAddress
 from iri.client import Client
+from iri.errors import FailedPrecondition
 from iri.simulated.host import SimulatedHost
 from iri.simulated.server import SimulatedServer
 from reconciler.cli.exits import Exit
@@ -166,18 +168,34 @@ def test_leaving_frees_the_console_of_a_provider_that_keeps_it(
     keeper: Command, tmp_path: Path, screens: list[Screen]
 ) -> None:
     id = machine(keeper, tmp_path, "web-1")
-    for _ in range(2):
-        screen = at_terminal(screens, "iri", "exec", id)
-        screen.expect(b"web-1 login: ")
-        screen.type(b"\x1d")
-        assert screen.end() == Exit.OK
-    done = run_piped("iri", "exec", "--linger", "0.2", id, keys=b"ada\n")
-    assert done.returncode == Exit.OK
     with Client(machines=UnixAddress(keeper.socket)) as client:
         for _ in range(2):
+            wait_until_free(client, id)
+            screen = at_terminal(screens, "iri", "exec", id)
+            screen.expect(b"web-1 login: ")
+            screen.type(b"\x1d")
+            assert screen.end() == Exit.OK
+        wait_until_free(client, id)
+        done = run_piped("iri", "exec", "--linger", "0.2", id, keys=b"ada\n")
+        assert done.returncode == Exit.OK
+        for _ in range(2):
+            wait_until_free(client, id)
             console = client.console(id)
             assert console.read(100)
             console.close()
+
+
+def wait_until_free(client: Client, id: str) -> None:
+    """The server ends a session a moment after its client has left. A console that is kept for good is never free."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            client.console_url(id)
+        except FailedPrecondition:
+            assert time.monotonic() < deadline, "the console is kept"
+            time.sleep(0.02)
+        else:
+            return
 
 
 def test_a_client_that_is_killed_leaves_the_console_of_such_a_provider_kept(
