@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import NodeUsage, Usage
 from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import UsageReport
+from reconciler.link.usage_bounds import bound_usage
 from reconciler.picture.fleet_picture import FleetPicture
 from reconciler.picture.instance import InstancePicture
 from schemas.kinds import Key, Kind
@@ -54,7 +55,8 @@ class UsageBoard:
         self._viewers: set[UsageViewer] = set()
 
     def put(self, name: str, usage: Usage) -> None:
-        before = self._hosts.get(name)
+        """Of what the host says only what usage_bounds.py lets pass is kept."""
+        before, usage = self._hosts.get(name), bound_usage(usage)
         self._hosts[name] = HostUsage(usage, before.newest if before is not None else None)
         for viewer in self._viewers:
             viewer.put(name)
