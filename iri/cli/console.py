@@ -28,7 +28,7 @@ from iri.errors import IRIError
 from iri.exec.console_client import attach_line
 from iri.identity import UID_LABELS
 from iri.machine import RuntimeMachine
-from reconciler.cli.api_client import add_client, is_at_hand, is_named, open_channel
+from reconciler.cli.api_client import add_client, is_at_hand, is_named, open_servers
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo, named_fleet
 from reconciler.cli.interrupt import end_at_once
@@ -110,8 +110,8 @@ def attach_over_link(arguments: argparse.Namespace, reference: str) -> int:
     """Until either side ends it, as at a runtime of this host."""
     from iri.cli.link_ends import LinkLine  # loads gRPC's messages
 
-    with open_channel(arguments) as channel:
-        line = LinkLine(channel, reference)
+    with open_servers(arguments) as servers:
+        line = servers.open(lambda channel: LinkLine(channel, reference))
         try:
             keyboard = open_keyboard(reference)
             outcome = attach_line(line, keyboard, sys.stdout.fileno(), arguments.linger)

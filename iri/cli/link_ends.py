@@ -81,9 +81,11 @@ class LinkLine:
 
 
 class LinkLog:
-    """Implements ConsoleLog. `read` raises CommandError where the log is refused, or cut off."""
+    """Implements ConsoleLog. Open when it is made; raises CommandError where that is refused, and `read` where it is cut off."""
 
     def __init__(self, channel: Any, reference: str, wanted: LogRequest) -> None:
+        import grpc
+
         from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import LogsRequest
 
         self._call = call(channel, "Logs")(
@@ -94,6 +96,10 @@ class LinkLog:
                 previous=wanted.previous,
             )
         )
+        try:
+            next(self._call, None)
+        except grpc.RpcError as error:
+            raise translate(error) from None
 
     def read(self) -> bytes:
         import grpc

@@ -24,7 +24,7 @@ from iri.client import MACHINE
 from iri.console_log import LogRequest
 from iri.errors import IRIError, Unimplemented
 from iri.runtime import ConsoleLog
-from reconciler.cli.api_client import add_client, is_named, open_channel
+from reconciler.cli.api_client import add_client, is_named, open_servers
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.interrupt import end_at_once
@@ -93,8 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
 def print_over_link(arguments: argparse.Namespace, reference: str) -> int:
     from iri.cli.link_ends import LinkLog  # loads gRPC's messages
 
-    with open_channel(arguments) as channel:
-        return print_log(LinkLog(channel, reference, build_request(arguments)), arguments)
+    with open_servers(arguments) as servers:
+        log = servers.open(lambda channel: LinkLog(channel, reference, build_request(arguments)))
+        return print_log(log, arguments)
 
 
 def build_request(arguments: argparse.Namespace) -> LogRequest:

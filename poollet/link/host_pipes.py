@@ -140,8 +140,9 @@ class HostPipes:
         )(None)
         try:
             await call.write(Chunk(pipe_id=wanted.id))
-            receiving = asyncio.ensure_future(receive(call, end))
-            sending = asyncio.ensure_future(send(call, end))
+            input_ended = asyncio.Event()
+            receiving = asyncio.ensure_future(receive(call, end, input_ended))
+            sending = asyncio.ensure_future(send(call, end, input_ended))
             try:
                 await asyncio.wait([receiving, sending], return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -151,15 +152,16 @@ class HostPipes:
             for each in ends:
                 if isinstance(each, Exception):
                     raise each
-        except GONE:
+        except (*GONE, PipeRefusedError):  # the other end sees the call end
             return
         finally:
             call.cancel()
             await channel.close(None)
 
 
-async def send(call: Any, end: PipeEnd) -> None:
-    """Until this host's end ends, and the server has taken all of it."""
+async def send(call: Any, end: PipeEnd, input_ended: asyncio.Event) -> None:
+    """Until this host's end ends, and the server has taken all of it. The call's own half ends only when the other direction has ended too:
+    that says that all of it was taken. Where the server wants no more of it, as of a console that is over, it ends the call."""
     last = Chunk(is_end=True)
     try:
         while data := await run_blocking(end.read, "pipe-read"):
@@ -170,12 +172,13 @@ async def send(call: Any, end: PipeEnd) -> None:
     except PipeRefusedError as error:
         last.problem.CopyFrom(Reason(reason=error.reason, message=error.message))
     await call.write(last)
+    await input_ended.wait()
     await call.done_writing()
     await call.code()  # the server ends the call once its client has it
 
 
-async def receive(call: Any, end: PipeEnd) -> None:
-    """Until the server ends the call, which it does when its client leaves."""
+async def receive(call: Any, end: PipeEnd, input_ended: asyncio.Event) -> None:
+    """Until the server ends the call, which it does when its client leaves. `input_ended` is set when this end has taken the last byte."""
     while isinstance(chunk := await call.read(), Chunk):
         if chunk.HasField("terminal_size"):
             size = chunk.terminal_size
@@ -184,6 +187,7 @@ async def receive(call: Any, end: PipeEnd) -> None:
             await run_blocking(lambda data=data: end.write(data), "pipe-write")  # type: ignore[misc]
         if chunk.is_end:
             await run_blocking(end.end_input, "pipe-write")
+            input_ended.set()
 
 
 async def _close(end: PipeEnd) -> None:

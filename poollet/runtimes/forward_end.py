@@ -39,21 +39,26 @@ class ForwardEnd:
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
+        self._has_ended = False  # the guest's half
 
     def read(self) -> bytes:
         try:
-            return self._line.recv(READ_BYTES)
+            data = self._line.recv(READ_BYTES)
         except OSError as error:
             raise PipeRefusedError(
                 "Unavailable", f"the connection in the guest broke: {error.strerror}"
             ) from None
+        self._has_ended = not data
+        return data
 
     def write(self, data: bytes) -> None:
-        """Dropped once the guest has closed; `read` reports that."""
+        """Raises PipeRefusedError where the guest takes no more, after it has ended its half. Before that, `read` reports it."""
         try:
             self._line.sendall(data)
-        except OSError:
+        except OSError as error:
             self.close()
+            if self._has_ended:
+                raise PipeRefusedError("Unavailable", f"the guest takes no more: {error.strerror}") from None
 
     def end_input(self) -> None:
         """The guest sees the end, and may still answer."""

@@ -2,7 +2,9 @@
 
     the client     --client NAME, or $GITVIRT_CLIENT: NAME.key and NAME.crt where `gitvirt client join` makes them; else the only pair there;
                    --key and --certificate name other files
-    the link       --link and --link-certificate; else the first address of gitvirt.yaml that can be reached, and its certificates
+    the link       --link and --link-certificate; else the addresses of gitvirt.yaml in their order, and its certificates
+    which server   what every server can answer: the first that can be reached. What needs the host of a machine: the first that reaches it,
+                   since a host may be connected to some servers alone
 
 Must never happen: a private key is printed, or sent.
 """
@@ -12,23 +14,27 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import named_fleet
 from reconciler.cli.terminal import printable
 from schemas.kinds import DEFAULT_NAMESPACE
-from schemas.settings.link import is_address
+from schemas.settings.link import ANSWER_METADATA, is_address
 
 if TYPE_CHECKING:  # verbs load gRPC when they call
     from iri.proto.gitvirt.link.v1alpha1.controller_pb2 import InstanceRef
 
+T = TypeVar("T")
+
 CLIENT = "GITVIRT_CLIENT"
 SERVICE = "gitvirt.link.v1alpha1.Controller"
 DIAL_SECONDS = 5.0
+CHECK_LINK = "check the address, and that gitvirt.yaml on live lists both certificates"
 JOIN = "`gitvirt client join NAME` makes a certificate and proposes its entry"
 
 
@@ -104,9 +110,41 @@ def require_client(arguments: argparse.Namespace) -> ClientFiles:
     return found
 
 
+class ServerUnavailableError(CommandError):
+    """One server of the link does not answer, or cannot reach what is asked for (`is_answer`). Another one may."""
+
+    is_answer = False
+
+
+class LinkServers:
+    """A connection to each server, made when it is first used. For any thread."""
+
+    def __init__(self, channels: Mapping[str, Any]) -> None:
+        self._channels = channels
+        self._addresses = tuple(channels)  # the one that reached a machine last comes first
+
+    def open(self, attempt: Callable[[Any], T]) -> T:
+        """What the first server gives for which the attempt does not raise ServerUnavailableError."""
+        failed: list[ServerUnavailableError] = []
+        for address in self._addresses:
+            channel = self._channels[address]
+            is_last = len(failed) == len(self._addresses) - 1
+            if not is_last and not is_reached(address):
+                failed.append(ServerUnavailableError(f"the link does not answer at {address}", CHECK_LINK))
+                continue
+            try:
+                found = attempt(channel)
+            except ServerUnavailableError as error:
+                failed.append(error)
+                continue
+            self._addresses = (address, *(each for each in self._addresses if each != address))
+            return found
+        raise next((each for each in failed if each.is_answer), failed[0])
+
+
 @contextlib.contextmanager
-def open_channel(arguments: argparse.Namespace) -> Iterator[Any]:
-    """A connection to the first server of the link that answers."""
+def open_servers(arguments: argparse.Namespace) -> Iterator[LinkServers]:
+    """All servers of the link."""
     import grpc
 
     from schemas.settings.certificate import LINK_NAME
@@ -115,15 +153,30 @@ def open_channel(arguments: argparse.Namespace) -> Iterator[Any]:
     addresses, trusted = find_link(arguments)
     credentials = grpc.ssl_channel_credentials(trusted, read_file(files.key), read_file(files.certificate))
     options = (("grpc.ssl_target_name_override", LINK_NAME),)
-    for address in addresses:
-        with grpc.secure_channel(address, credentials, options) as channel:
-            if address != addresses[-1]:
-                try:
-                    grpc.channel_ready_future(channel).result(DIAL_SECONDS)
-                except grpc.FutureTimeoutError:
-                    continue
-            yield channel
-            return
+    with contextlib.ExitStack() as opened:
+        yield LinkServers(
+            {
+                each: opened.enter_context(grpc.secure_channel(each, credentials, options))
+                for each in addresses
+            }
+        )
+
+
+@contextlib.contextmanager
+def open_channel(arguments: argparse.Namespace) -> Iterator[Any]:
+    """A connection to the first server of the link that can be reached; to the last one in any case."""
+    with open_servers(arguments) as servers:
+        yield servers.open(lambda channel: channel)
+
+
+def is_reached(address: str) -> bool:
+    """Whether something listens there. A call to an address that swallows packets would fail after 20 seconds only."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), DIAL_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def find_link(arguments: argparse.Namespace) -> tuple[tuple[str, ...], bytes]:
@@ -189,8 +242,11 @@ def translate(error: Any) -> CommandError:
     import grpc
 
     lines = [printable(line) for line in str(error.details()).splitlines()] or [error.code().name]
-    if error.code() is grpc.StatusCode.UNAVAILABLE:
-        cure = "check the address, and that gitvirt.yaml on live lists both certificates"
-        return CommandError(f"the link does not answer: {lines[0]}", cure)
     cause, _, cure = lines[0].partition("; ")
-    return CommandError(cause, cure)
+    if error.code() is not grpc.StatusCode.UNAVAILABLE:
+        return CommandError(cause, cure)
+    if not any(name == ANSWER_METADATA for name, _ in error.trailing_metadata() or ()):
+        return ServerUnavailableError(f"the link does not answer: {lines[0]}", CHECK_LINK)
+    found = ServerUnavailableError(cause, cure)
+    found.is_answer = True
+    return found

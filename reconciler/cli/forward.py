@@ -15,7 +15,14 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from reconciler.cli.api_client import add_client, call, open_channel, parse_instance, translate
+from reconciler.cli.api_client import (
+    LinkServers,
+    add_client,
+    call,
+    open_servers,
+    parse_instance,
+    translate,
+)
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.fleet_repo import add_repo
 from reconciler.cli.interrupt import end_at_once
@@ -62,26 +69,33 @@ def run(arguments: argparse.Namespace) -> int:
     key = parse_reference(arguments.machine, MACHINES, arguments)
     machine = f"{key.namespace}/{key.name}"
     with end_at_once(), ExitStack() as stack:
-        channel = stack.enter_context(open_channel(arguments))
+        servers = stack.enter_context(open_servers(arguments))
         if arguments.stdio:
-            return relay_stdio(channel, machine, arguments.ports)
+            return relay_stdio(servers, machine, arguments.ports)
         for here, there in arguments.ports:
             listener = stack.enter_context(listen(here))
             out().line(f"{LOCAL}:{here} is port {there} of {printable(machine)}")
-            start(lambda listener=listener, there=there: accept(listener, channel, machine, there))  # type: ignore[misc]
+            start(lambda listener=listener, there=there: accept(listener, servers, machine, there))  # type: ignore[misc]
         out().stream.flush()
         threading.Event().wait()
     return Exit.OK
 
 
-def relay_stdio(channel: Any, machine: str, ports: list[tuple[int, int]]) -> int:
+def relay_stdio(servers: LinkServers, machine: str, ports: list[tuple[int, int]]) -> int:
     if len(ports) != 1:
         raise CommandError("--stdio takes one port", "name the port of the machine", Exit.USAGE)
-    connection = ForwardCall(channel, machine, ports[0][1])
+    connection = servers.open(lambda channel: ForwardCall(channel, machine, ports[0][1]))
     source, sink = sys.stdin.fileno(), sys.stdout.fileno()
     start(lambda: connection.send_from(lambda: os.read(source, CHUNK_BYTES)))
-    connection.receive_to(lambda data: write_all(sink, data))
+    connection.receive_to(lambda data: write_all(sink, data), lambda: close_output(sink))
     return Exit.OK
+
+
+def close_output(descriptor: int) -> None:
+    """Whoever reads it sees its end, and may still write to this process. The number stays taken, for what the interpreter does at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def listen(port: int) -> socket.socket:
@@ -92,22 +106,23 @@ def listen(port: int) -> socket.socket:
         raise CommandError(cause, f"choose another port here: {port + 1}:PORT") from None
 
 
-def accept(listener: socket.socket, channel: Any, machine: str, port: int) -> None:
+def accept(listener: socket.socket, servers: LinkServers, machine: str, port: int) -> None:
     """Until the process ends. A connection that is refused is named, and the next one is taken."""
     while True:
         try:
             line, _ = listener.accept()
         except OSError:  # closed: the process ends
             return
-        start(lambda line=line: relay_socket(line, channel, machine, port))  # type: ignore[misc]
+        start(lambda line=line: relay_socket(line, servers, machine, port))  # type: ignore[misc]
 
 
-def relay_socket(line: socket.socket, channel: Any, machine: str, port: int) -> None:
+def relay_socket(line: socket.socket, servers: LinkServers, machine: str, port: int) -> None:
+    """Each direction until its own end: what the program here still sends after the machine has closed its half is sent on."""
     with line:
         try:
-            connection = ForwardCall(channel, machine, port)
+            connection = servers.open(lambda channel: ForwardCall(channel, machine, port))
             start(lambda: connection.send_from(lambda: line.recv(CHUNK_BYTES)))
-            connection.receive_to(line.sendall)
+            connection.receive_to(line.sendall, lambda: line.shutdown(socket.SHUT_WR))
             line.shutdown(socket.SHUT_RDWR)
         except CommandError as error:
             err().line(f"{error.cause}; {error.cure}" if error.cure else error.cause)
@@ -143,14 +158,16 @@ class ForwardCall:
                 self._put(ForwardRequest(chunk=Chunk(data=data)))
         self._put(None)
 
-    def receive_to(self, write: Callable[[bytes], object]) -> None:
-        """Until the machine closes the connection. Raises CommandError where it was cut off."""
+    def receive_to(self, write: Callable[[bytes], object], end: Callable[[], object]) -> None:
+        """Until the connection is over; `end` is called when the machine has closed its half. Raises CommandError where it was cut off."""
         import grpc
 
         try:
             for chunk in self._call:
                 if chunk.data:
                     write(chunk.data)
+                if chunk.is_end:
+                    end()
         except grpc.RpcError as error:
             raise translate(error) from None
         finally:

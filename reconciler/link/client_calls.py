@@ -29,7 +29,7 @@ import grpc
 from reconciler.link.agent_calls import Context, LinkService
 from reconciler.link.agent_stream import StreamEnd
 from reconciler.link.callers import Caller, LinkRefusal, LinkRefusalReason, check_client, check_right
-from schemas.settings.link import ClientEntry, Right
+from schemas.settings.link import ANSWER_METADATA, ClientEntry, Right
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -204,7 +204,7 @@ class ClientCalls:
 
 
 async def _abort(context: Context, status: grpc.StatusCode, words: str) -> NoReturn:
-    await context.abort(status, words)
+    await context.abort(status, words, ((ANSWER_METADATA, "1"),))
     raise AssertionError("abort raises")
 
 

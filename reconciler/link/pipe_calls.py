@@ -7,7 +7,10 @@ Theory of operation
     the client sends              one chunk at a time goes to the host, and the next is read when the host has taken it
     the host sends                likewise
     the client ends its half      the host is told, and its output goes on
-    the host ends                 the client gets the rest, with the exit status or with why it was cut off
+    the host ends                 the client gets the rest, with the exit status or with why it was cut off; a console and a log are over then
+    the machine ends its half of a connection
+                                  the client is told; what it still sends goes to the host, until it ends its half as well or sends nothing for
+                                  IDLE_SECONDS. The call ends when the host has taken all of it
     the client leaves, loses the right or its certificate, or does not read for STALL_SECONDS
                                   the host's end is closed, which frees the console
 
@@ -53,6 +56,7 @@ from schemas.settings.link import HIGHEST_PORT, Right
 log = logging.getLogger(__name__)
 
 FIRST_SECONDS = 10.0
+IDLE_SECONDS = 60.0  # of a connection whose other half has ended
 # Reads the next chunk of the client; None at the end of its half.
 ReadChunk = Callable[[], Awaitable[Chunk | None]]
 
@@ -119,7 +123,7 @@ class PipeCalls:
             raise CallRefusedError(grpc.StatusCode.FAILED_PRECONDITION, words)
         stream = self._hosts.find_stream(found.poollet)
         if not isinstance(stream, AgentStream):
-            words = f"host {found.poollet} of {key} is not connected to this server of the link; call another one, or use `gitvirt console` there"
+            words = f"host {found.poollet} of {key} is not connected to this server of the link; look at the log of its poollet, or call another server"
             raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words)
         return found, stream
 
@@ -136,7 +140,8 @@ class PipeCalls:
         async with self._opened(call, machine, at_host, traffic) as pipe:
             try:
                 await writer.write(Chunk())
-                await splice(writer, pipe, read, traffic, at_host[0].name)
+                has_halves = at_host[1].HasField("forward")
+                await splice(writer, pipe, read, traffic, at_host[0].name, has_halves=has_halves)
             finally:
                 await writer.finish()
 
@@ -181,9 +186,15 @@ class PipeCalls:
 
 
 async def splice(
-    writer: ChunkWriter, pipe: HostPipe, read: ReadChunk | None, traffic: PipeTraffic, host: str
+    writer: ChunkWriter,
+    pipe: HostPipe,
+    read: ReadChunk | None,
+    traffic: PipeTraffic,
+    host: str,
+    *,
+    has_halves: bool,
 ) -> None:
-    """Both directions, until the host ends. Raises CallRefusedError where it was cut off."""
+    """Both directions, until the host ends; with halves, each until its own end. Raises CallRefusedError where it was cut off."""
     tasks = [asyncio.ensure_future(send_to_client(writer, pipe, traffic, host))]
     if read is not None:
         tasks.append(asyncio.ensure_future(send_to_host(pipe, read, traffic)))
@@ -202,10 +213,38 @@ async def splice(
                     words = f"host {host} ended the connection; call again"
                     raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words)
         tasks[0].result()
+        if has_halves:
+            await end_input(tasks[1], pipe, traffic, host)
     finally:
         for each in (*tasks, cut):
             each.cancel()
         await asyncio.gather(*tasks, cut, return_exceptions=True)
+
+
+async def end_input(sending: asyncio.Future[None], pipe: HostPipe, traffic: PipeTraffic, host: str) -> None:
+    """After the machine's end: what the client still sends, and then that the host has taken all of it, which it says by its own end."""
+    cut = asyncio.ensure_future(pipe.ended.wait())
+    ends: list[asyncio.Future[Any]] = [sending, cut]
+    try:
+        while not sending.done() and not cut.done():
+            before = traffic.to_host
+            await asyncio.wait(ends, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done() and not cut.done() and traffic.to_host == before:
+                return  # as if it had closed: nobody may be there any more
+        if not sending.done():
+            raise CallRefusedError(
+                grpc.StatusCode.UNAVAILABLE, f"host {host}: the machine has closed the connection; call again"
+            )
+        sending.result()
+        taking = asyncio.ensure_future(pipe.read())
+        either: list[asyncio.Future[Any]] = [taking, cut]
+        try:
+            await asyncio.wait(either, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
+    finally:
+        cut.cancel()
 
 
 async def send_to_client(writer: ChunkWriter, pipe: HostPipe, traffic: PipeTraffic, host: str) -> None:

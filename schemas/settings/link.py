@@ -27,6 +27,8 @@ from schemas.spelling import nearest
 Right = Literal["read", "logs", "console", "forward", "schedule", "update", "stop", "destroy"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
 ALL_NAMESPACES = "*"
+# Marks a status that a server of the link gave, and not the library for a connection that failed.
+ANSWER_METADATA = "gitvirt-answer"
 HIGHEST_PORT = 65535
 ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?):([0-9]{1,5})")
 
