@@ -231,11 +231,11 @@ def test_the_verb_relays_each_direction_until_its_own_end(site: PipedSite, ann: 
     with listening(listener) as port, here:
         relay = threading.Thread(target=relay_socket, args=(line, servers, "default/web", port))
         relay.start()
-        said = b"".join(iter(lambda: here.recv(65536), b""))
+        greeting = b"".join(iter(lambda: here.recv(65536), b""))
         here.sendall(data)
         here.shutdown(socket.SHUT_WR)
         assert listener.is_over.wait(60)
         relay.join(60)
         assert not relay.is_alive()
-    assert said == b"go on"
+    assert greeting == b"go on"
     assert listener.digest.digest() == hashlib.sha256(data).digest()

@@ -81,7 +81,7 @@ def test_where_no_server_has_the_host_the_refusal_names_it_and_the_cure(
     assert "log of its poollet" in found.value.cure
 
 
-def test_a_refusal_that_every_server_would_give_is_not_asked_for_twice(servers: LinkServers) -> None:
+def test_a_refusal_that_every_server_would_give_comes_from_the_first(servers: LinkServers) -> None:
     tried = []
 
     def attempt(channel: object) -> LinkLine:
