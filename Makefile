@@ -3,11 +3,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
-.PHONY: help setup setup-test demo test test-long test-ceph test-image check fmt lint type imports fuzz soak bench pictures proto wheel lock clean
+.PHONY: help setup setup-test demo test test-long test-ceph test-cloud-init test-image check fmt lint type imports fuzz soak bench pictures proto wheel lock clean
 
 help: ## show this
 	@if [ -t 1 ]; then bold='\033[1m' plain='\033[0m'; fi; \
-	awk -F':.*## ' -v bold="$$bold" -v plain="$$plain" '/^[a-z-]+:.*## /{printf "  %s%-12s%s %s\n", bold, $$1, plain, $$2}' $(MAKEFILE_LIST)
+	awk -F':.*## ' -v bold="$$bold" -v plain="$$plain" '/^[a-z-]+:.*## /{printf "  %s%-15s%s %s\n", bold, $$1, plain, $$2}' $(MAKEFILE_LIST)
 
 setup: ## make .venv with the locked dependencies (once; then it only looks)
 	@tools/setup run
@@ -29,6 +29,10 @@ test-long: setup-test ## the same tests with larger numbers
 test-ceph: ## install a one-node Ceph, and pass the tests of volumes in it (as root)
 	@tools/setup ceph
 	@tools/test-ceph
+
+test-cloud-init: ## make a Debian with cloud-init, boot it, and log in to it (as root)
+	@tools/setup cloud-init
+	@tools/test-cloud-init
 
 test-image: ## carry the Containerfile out in chroots, and use what it makes (as root)
 	@tools/setup image

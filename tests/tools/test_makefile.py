@@ -13,7 +13,7 @@ HELP = ["make", "--no-print-directory", "help"]
 
 def test_piped_output_has_no_color() -> None:
     output = subprocess.run(HELP, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert "  help         show this\n" in output
+    assert "  help            show this\n" in output
     assert "\x1b" not in output
 
 
@@ -22,4 +22,4 @@ def test_a_terminal_has_color() -> None:
     with os.fdopen(ours, "rb", buffering=0) as screen:
         subprocess.run(HELP, cwd=ROOT, check=True, stdout=theirs)
         os.close(theirs)
-        assert b"  \x1b[1mhelp        \x1b[0m show this" in screen.read(4096)
+        assert b"  \x1b[1mhelp           \x1b[0m show this" in screen.read(4096)
