@@ -13,6 +13,7 @@ from schemas.validate.finding import TextOf
 COLOURS = {Severity.ERROR: TextStyle.RED, Severity.WARNING: TextStyle.YELLOW, Severity.NOTICE: TextStyle.CYAN}
 LINE_END = re.compile(r"\r\n|\n|\r")
 WIDEST = 100  # columns of a source line that are shown
+SECRET_CODE = "GV337"
 SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret|PRIVATE KEY-----""", re.IGNORECASE)
 
 
@@ -20,8 +21,11 @@ def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> No
     """Prints the findings by file, then one line that sums up. `text_of` gives the text of a file as it was
     checked, which may be a revision and not what is on disk."""
     for file, problems in itertools.groupby(outcome.problems, key=lambda problem: problem.file):
-        lines = source_lines(text_of(file))
-        for problem in problems:
+        found = list(problems)
+        # Whatever looks like a secret in a file is not printed again, where logs of CI would keep it.
+        has_secret = any(problem.code == SECRET_CODE for problem in found)
+        lines = [] if has_secret else source_lines(text_of(file))
+        for problem in found:
             write_problem(problem, terminal, lines)
         terminal.line()
     terminal.line(summary(outcome, terminal))

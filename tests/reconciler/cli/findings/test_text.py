@@ -83,3 +83,12 @@ def test_the_caret_is_under_the_column(line: str, column: int, want: tuple[str, 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_those_of_yaml(end: str) -> None:
     assert as_text.source_lines(f"\ufeffa: 1{end}b: 2{end}") == ["a: 1", "b: 2", ""]
+
+
+def test_a_line_that_looks_like_a_secret_is_not_printed_again() -> None:
+    problem = Problem(file="m.yaml", line=2, column=3, code="GV337", message="a token")
+    other = dataclasses.replace(problem, line=1, code="GV310")
+    found = ValidationOutcome((other, problem), ("m.yaml",), 1, 0, 0.0)
+    text = render_text(found, {"m.yaml": "a: hunter2\n  b: hunter2\n"})
+    assert "hunter2" not in text
+    assert "m.yaml:2:3: error GV337 a token" in text
