@@ -32,6 +32,8 @@ MACHINE = (
     "spec:\n  machineClassRef: {{name: small}}\n  image: example.org/images/debian:12\n"
 )
 PATIENCE = 150.0
+# What an offer adds to an assignment: no decision reads it.
+ACCEPTED = re.compile(r"\n +accepted: true|, accepted: true")
 VOLATILE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|\d{4}-\d\d-\d\dT[0-9:.]+Z")
 
 
@@ -105,10 +107,14 @@ class LinkedFleet:
         return git(self.repo, "show", f"{head}:{path}") if is_there else ""
 
     def live_tree(self) -> dict[str, str]:
-        """What is on live, but for ids and times."""
+        """What is on live, but for ids and times, and whether offers were accepted."""
         paths = git(self.repo, "ls-tree", "-r", "--name-only", "live").splitlines()
         texts = {path: git(self.repo, "show", f"live:{path}") for path in paths}
-        return {path: VOLATILE.sub("*", text) for path, text in texts.items() if path != "gitvirt.yaml"}
+        return {
+            path: VOLATILE.sub("*", ACCEPTED.sub("", text))
+            for path, text in texts.items()
+            if path != "gitvirt.yaml"
+        }
 
     def live_commits(self) -> list[str]:
         return git(self.repo, "log", "--format=%s", "--first-parent", "live").splitlines()

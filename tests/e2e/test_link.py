@@ -107,7 +107,7 @@ def test_a_life_ends_with_the_same_tree_with_the_link_without_it_and_with_one_th
                     fleet.commit({"gitvirt.yaml": fleet.settings()})
                     with cut_again_and_again(relay):
                         lives[name] = live_a_life(fleet)
-                    assert fleet.metric("one", "gitvirt_link_streams_total") > 1
+                        fleet.until(lambda: fleet.metric("one", "gitvirt_link_streams_total") > 1)
                 else:
                     lives[name] = live_a_life(fleet)
             finally:
