@@ -12,7 +12,7 @@ since most columns do not need it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -21,14 +21,18 @@ from reconciler.gitstore.errors import RepoError
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from reconciler.query.disk_cache import DiskCache
+from reconciler.query.documents import FEW, WorkerLostError
 from reconciler.query.inventory import (
     FleetInventory,
     InventoryItem,
+    ListedFile,
     ManifestFile,
     join_rows,
+    list_manifests,
     may_have,
     read_file,
     read_inventory,
+    read_listed,
     read_manifests,
 )
 from reconciler.world.bulk_load import bulk
@@ -41,6 +45,7 @@ from schemas.model import TYPES, Object
 SEVERAL = (
     4  # kinds, from which on a file most likely has one of them: parsing it costs less than a look for each
 )
+BATCH = 1_000  # files, as one process parses them at a time
 MANY = 200  # changed files, from which on the rows are written again
 
 
@@ -71,9 +76,11 @@ Kept = tuple[ObjectId, list[Row], list[str]]  # commit, rows, files that cannot 
 
 @bulk(is_much=True)
 def read_cached_inventory(
-    repo: Repo, commit: ObjectId | None, kinds: Sequence[Kind], cache: DiskCache
+    repo: Repo, commit: ObjectId | None, kinds: Sequence[Kind], cache: DiskCache, processes: int = 1
 ) -> FleetInventory:
-    """As `read_inventory`, of some kinds. Secrets are never kept. A file is read once, however many of the kinds have to look at it."""
+    """As `read_inventory`, of some kinds. Secrets are never kept. A file is read once, however many of the kinds have to look at it.
+
+    With several `processes`, a large fleet is parsed in so many; only for a process without other threads."""
     if commit is None:
         return read_inventory(repo, commit)
     kept = {
@@ -83,7 +90,7 @@ def read_cached_inventory(
         for kind in kinds
     }
     stale = {kind: _changed_since(repo, commit, kept[kind]) for kind in kinds}
-    new = _parse(repo, commit, stale)
+    new = _parse(repo, commit, stale, processes)
     items: list[InventoryItem] = []
     broken: set[str] = set()
     for kind in kinds:
@@ -115,9 +122,18 @@ def load_value(cache: DiskCache, name: str, type: Any) -> Any:
 
 
 def _type_of_kept(kind: Kind) -> Any:
-    object: Any = TYPES[kind]
-    row: Any = tuple[str, str, int, object]
+    row: Any = _type_of_row(kind)
     return tuple[str, list[row], list[str]]
+
+
+def _type_of_parsed(kind: Kind) -> Any:
+    row: Any = _type_of_row(kind)
+    return tuple[list[row], list[str]]
+
+
+def _type_of_row(kind: Kind) -> Any:
+    object: Any = TYPES[kind]
+    return tuple[str, str, int, object]
 
 
 def _changed_since(repo: Repo, commit: ObjectId, before: Kept | None) -> frozenset[str] | None:
@@ -136,16 +152,68 @@ def _changed_since(repo: Repo, commit: ObjectId, before: Kept | None) -> frozens
 Parsed = tuple[list[Row], list[str]]  # rows, and files that cannot be read
 
 
-def _parse(repo: Repo, commit: ObjectId, stale: Mapping[Kind, frozenset[str] | None]) -> dict[Kind, Parsed]:
+def _parse(
+    repo: Repo, commit: ObjectId, stale: Mapping[Kind, frozenset[str] | None], processes: int
+) -> dict[Kind, Parsed]:
     """What the files have that each kind asks for."""
     found: dict[Kind, Parsed] = {kind: ([], []) for kind in stale}
     whole = [kind for kind, paths in stale.items() if paths is None]
-    for file in read_manifests(repo, commit) if whole else ():
-        _read_into(found, whole, file)
+    if whole:
+        for part in _parse_all(repo, list(list_manifests(repo, commit)), whole, processes):
+            for kind, (rows, unread) in part.items():
+                found[kind][0].extend(rows)
+                found[kind][1].extend(unread)
     wanted = sorted({path for paths in stale.values() if paths for path in paths})
     for file in read_manifests(repo, commit, wanted) if wanted else ():
         _read_into(found, [kind for kind, paths in stale.items() if paths and file.path in paths], file)
     return found
+
+
+def _parse_all(
+    repo: Repo, files: Sequence[ListedFile], kinds: Sequence[Kind], processes: int
+) -> Iterator[dict[Kind, Parsed]]:
+    """All files in batches, shared with other processes where there are many. A batch that no worker brings is parsed here: one that was lost,
+    when memory ran out, and one with what cannot be packed."""
+    batches = [files[start : start + BATCH] for start in range(0, len(files), BATCH)]
+
+    def work(number: int) -> dict[Kind, Parsed]:
+        found: dict[Kind, Parsed] = {kind: ([], []) for kind in kinds}
+        for file in batches[number]:
+            _read_into(found, kinds, read_listed(repo, file))
+        return found
+
+    left = set(range(len(batches)))
+    if len(files) > FEW and processes > 1:
+        from reconciler.query.worker_pool import Task, share_batches
+
+        task = Task[dict[Kind, Parsed] | None](work, partial(_pack, kinds), partial(_unpack, kinds))
+        try:
+            for number, part in share_batches(len(batches), task, processes):
+                if part is not None:
+                    left.discard(number)
+                    yield part
+        except WorkerLostError:
+            pass
+    for number in sorted(left):
+        yield work(number)
+
+
+def _pack(kinds: Sequence[Kind], found: Mapping[Kind, Parsed] | None) -> list[bytes] | None:
+    """In a worker: as the rows are kept on disk."""
+    assert found is not None, "a worker parses what it is asked for"
+    try:
+        return [msgspec.msgpack.encode(found[kind], enc_hook=to_text) for kind in kinds]
+    except (OverflowError, UnicodeError):
+        return None
+
+
+def _unpack(kinds: Sequence[Kind], packed: Sequence[bytes] | None) -> dict[Kind, Parsed] | None:
+    if packed is None:
+        return None
+    return {
+        kind: msgspec.msgpack.decode(data, type=_type_of_parsed(kind), dec_hook=of_text)
+        for kind, data in zip(kinds, packed, strict=True)
+    }
 
 
 def _read_into(found: Mapping[Kind, Parsed], kinds: Sequence[Kind], file: ManifestFile) -> None:

@@ -139,8 +139,16 @@ def has_identity(body: Mapping[str, Any]) -> bool:
     return isinstance(metadata, Mapping) and bool(metadata.get("uid"))
 
 
-class ManifestFile(NamedTuple):
+class ListedFile(NamedTuple):
     """`is_ignored`: the commit's own .gitvirtignore names it."""
+
+    path: str
+    blob: ObjectId
+    is_ignored: bool
+
+
+class ManifestFile(NamedTuple):
+    """A listed file with its content."""
 
     path: str
     blob: ObjectId
@@ -148,9 +156,9 @@ class ManifestFile(NamedTuple):
     is_ignored: bool
 
 
-def read_manifests(
+def list_manifests(
     repo: Repo, commit: ObjectId | None, paths: Iterable[str] | None = None
-) -> Iterator[ManifestFile]:
+) -> Iterator[ListedFile]:
     """All of a commit, or those of some paths. Links and submodules have no content that Git stores here, and are passed over."""
     if commit is None:
         return
@@ -164,7 +172,18 @@ def read_manifests(
         if file.mode in (FileMode.LINK, FileMode.SUBMODULE) or not file.path.endswith(MANIFESTS):
             continue
         if is_manifest(file.path):
-            yield ManifestFile(file.path, file.id, repo.read(file.id), is_ignored(file.path, False))
+            yield ListedFile(file.path, file.id, is_ignored(file.path, False))
+
+
+def read_manifests(
+    repo: Repo, commit: ObjectId | None, paths: Iterable[str] | None = None
+) -> Iterator[ManifestFile]:
+    """The same with their content."""
+    return (read_listed(repo, each) for each in list_manifests(repo, commit, paths))
+
+
+def read_listed(repo: Repo, file: ListedFile) -> ManifestFile:
+    return ManifestFile(file.path, file.blob, repo.read(file.blob), file.is_ignored)
 
 
 @dataclass(frozen=True, slots=True)

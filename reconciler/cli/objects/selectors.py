@@ -9,7 +9,9 @@ source, with a note. A field is a path of the document, or one of the words in F
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -196,7 +198,9 @@ def read_target(fleet: FleetRepo, kinds: Sequence[Kind]) -> FleetInventory:
     """The target branch, without a word. Where the verb fetched reports, objects are as their hosts report them now."""
     snapshot, settings = fleet.snapshot, fleet.settings
     cache = DiskCache(fleet.repo.folder if isinstance(fleet.repo, Store) else None)
-    found = read_cached_inventory(fleet.repo, snapshot.target, kinds, cache)
+    # gRPC, with which some verbs ask hosts, has threads, and a process with threads is not to be forked.
+    processes = 1 if "grpc" in sys.modules else len(os.sched_getaffinity(0))
+    found = read_cached_inventory(fleet.repo, snapshot.target, kinds, cache, processes)
     if snapshot.target is None or settings is None:
         return found
     now = datetime.now(UTC)

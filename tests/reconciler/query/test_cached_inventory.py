@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ from reconciler.gitstore.repo import Repo
 from reconciler.gitstore.store import Store
 from reconciler.query.cached_inventory import read_cached_inventory
 from reconciler.query.disk_cache import DiskCache
+from reconciler.query.documents import FEW
 from reconciler.query.inventory import read_inventory
 from schemas.kinds import Kind
 from tests.reconciler.query.test_inventory import FILES, MACHINE, NETWORK
@@ -96,3 +99,41 @@ def test_values_of_secrets_are_not_kept(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_no_error() -> None:
     check(Scene(FILES), DiskCache(Path("/proc/nothing")))
+
+
+MANY_FILES: dict[str, str] = {
+    **FILES,
+    "secret.yaml": SECRET,
+    **{f"m/{n:04}.yaml": MACHINE.replace("name: m", f"name: m-{n}") for n in range(FEW)},
+    "m/broken.yaml": "kind: Machine\nx: [",
+}
+SOME = (Kind.MACHINE, Kind.NETWORK, Kind.SECRET)
+
+
+class LosingStore:
+    """A repo that another process than this one does not survive."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._process = store, os.getpid()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, id: str) -> bytes:
+        if os.getpid() != self._process:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self._store.read(id)
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["as usual", "a process is killed"])
+def test_several_processes_read_what_one_reads(tmp_path: Path, is_lost: bool) -> None:
+    scene = Scene(MANY_FILES)
+    repo = cast("Repo", LosingStore(scene.store)) if is_lost else scene.store
+    one = read_cached_inventory(scene.store, scene.heads[MAIN], SOME, DiskCache(tmp_path / "none"))
+    several = read_cached_inventory(repo, scene.heads[MAIN], SOME, DiskCache(None), processes=3)
+    assert len(one.of(Kind.MACHINE)) > FEW
+    assert [(each.path, each.index, each.object) for each in several.items.values()] == [
+        (each.path, each.index, each.object) for each in one.items.values()
+    ]
+    assert several.broken == one.broken
+    assert several.beside == one.beside
