@@ -61,6 +61,12 @@ def of_interface(_change: FieldChange, context: EffectContext) -> Effect:
     return AppliedNow(REATTACHED) if context.is_used else Recorded()
 
 
+def of_interface_addresses(_change: FieldChange, context: EffectContext) -> Effect:
+    """A server of the host gives the new address. A static one is first-boot data."""
+    note = f"{REATTACHED}; a guest without DHCP keeps its addresses until `gitvirt replace` recreates it"
+    return AppliedNow(note) if context.is_used else Recorded()
+
+
 def of_interface_network(change: FieldChange, _context: EffectContext) -> Effect:
     message = f"the network of an interface cannot change: {change.old} -> {change.new}"
     return Refused("GV411", message, "restore networkRef, or declare a new interface under another name")
@@ -109,7 +115,7 @@ RULES: Mapping[Kind, Rules] = {
     },
     Kind.NETWORK_INTERFACE: {
         ("spec", "networkRef", "name"): of_interface_network,
-        ("spec", "ips"): of_interface,
+        ("spec", "ips"): of_interface_addresses,
         ("spec", "macAddress"): of_interface,
         ("spec", "attributes"): of_interface,
         ("spec", "providerID"): UNUSED,

@@ -134,7 +134,7 @@ def messages(bench: Bench, since: str | None) -> list[str]:
     return found
 
 
-NOT_NOW = re.compile(r"RECREATE it|waits until|stays until|not possible")
+NOT_NOW = re.compile(r"RECREATES? it|waits until|stays until|not possible")
 LOSS = re.compile(r"(local disk \S+ of [\w-]+|volume [\w-]+)")
 PRINTED_LOSS = re.compile(r"(local disk|volume) ([\w-]+)")
 HEADLINE = re.compile(

@@ -134,6 +134,7 @@ def other_host(host: str) -> str:
     return next(each for each in HOSTS if each != host)
 
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f anna@laptop"
 Edit = Callable[[Documents], None]
 EDITS: dict[str, tuple[Edit, set[str]]] = {
     "power off": (put("web", "power", "Off"), {"power"}),
@@ -147,6 +148,7 @@ EDITS: dict[str, tuple[Edit, set[str]]] = {
     "priority": (put("plain", "priority", 7), {"next placement"}),
     "onPoolLost": (put("web", "onPoolLost", "Replace"), {"recorded"}),
     "host name": (put("web", "guestConfig", {"hostname": "x"}), set()),
+    "keys of a guest": (put("web", "guestConfig", {"sshAuthorizedKeys": [KEY]}), {"recreate"}),
     "a larger local disk": (disks("db", lambda disks: disks[0]["localDisk"].update(sizeLimit="20Gi")), set()),
     "a local disk with an image": (
         disks("web", lambda disks: disks[0]["localDisk"].update(image="x")),

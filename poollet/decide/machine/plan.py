@@ -57,6 +57,7 @@ from schemas.kinds import Kind
 from schemas.model import Machine
 from schemas.model.charge import INSUFFICIENT_FOR_RESIZE
 
+OWN_RUNTIMES = "gitvirt-"  # how the runtimes of gitvirt begin their names
 FIRST_BOOT_FIELDS = "first-boot data (ignitionRef, guestConfig)"
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
@@ -169,7 +170,8 @@ def diff_machine(
         *resize,
         *power_changes(machine, there, is_restarting=is_restarting(machine, token)),
     ]
-    problems = immutable_field_problems(machine, there, needs)
+    is_ours = current.provider(order.runtime).startswith(OWN_RUNTIMES)
+    problems = immutable_field_problems(machine, there, needs, lists_first_boot=is_ours)
     return MachineDiff(tuple(changes), (*disks.blocked, *interfaces.blocked, *resize_problems, *problems))
 
 
@@ -271,9 +273,11 @@ def power_changes(machine: Machine, there: RuntimeMachine, *, is_restarting: boo
 
 
 def immutable_field_problems(
-    machine: Machine, there: RuntimeMachine, needs: MachineDependencies
+    machine: Machine, there: RuntimeMachine, needs: MachineDependencies, *, lists_first_boot: bool = False
 ) -> tuple[NotReady, ...]:
-    """Fields that the guest reads at first boot, and that cannot change afterwards. Boot data is secret: no text has it."""
+    """Fields that the guest reads at first boot, and that cannot change afterwards. Boot data is secret: no text has it.
+
+    `lists_first_boot`: the runtime lists the data as it was sent. Of any other runtime, none may mean that it does not list it."""
     result = []
     hostname = there.spec.guest_config.hostname if there.spec.guest_config is not None else ""
     name = FieldChange(Kind.MACHINE, ("spec", "guestConfig", "hostname"), hostname, machine.hostname)
@@ -281,7 +285,8 @@ def immutable_field_problems(
         result.append(NotReady("HostnameDiffers", why))
     ignition = there.spec.ignition_data
     boot = FieldChange(Kind.MACHINE, ("spec", "ignitionRef"), HIDDEN, HIDDEN)
-    is_other = bool(ignition) and isinstance(needs.ignition, bytes) and ignition != needs.ignition
+    is_listed = bool(ignition) or lists_first_boot
+    is_other = is_listed and isinstance(needs.ignition, bytes) and ignition != needs.ignition
     if is_other and (why := why_immutable(boot, name=FIRST_BOOT_FIELDS)):
         result.append(NotReady("IgnitionDiffers", why))
     return tuple(result)

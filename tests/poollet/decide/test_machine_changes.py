@@ -163,6 +163,14 @@ def test_what_a_guest_reads_at_first_boot_is_reported_and_not_changed(
     assert [one.reason for one in found] == want
 
 
+def test_keys_that_a_guest_never_got_are_reported_where_the_runtime_lists_them() -> None:
+    (found,) = immutable_field_problems(make_desired(), guest(), needs(b"keys"), lists_first_boot=True)
+    assert found.reason == "IgnitionDiffers"
+    assert "first-boot data (ignitionRef, guestConfig) cannot change" in found.message
+    assert "`gitvirt replace`" in found.message
+    assert immutable_field_problems(make_desired(), guest(), needs(), lists_first_boot=True) == ()
+
+
 GROWN, ATTACHED = UpdateVolume(Disk(name="data")), AttachVolume(Disk(name="data"))
 
 # the changes, whether the desired state was reached before, (reason, changes in the message, warning)

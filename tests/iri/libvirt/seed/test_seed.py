@@ -25,7 +25,13 @@ from iri.libvirt.seed.seed import (
     plan_seed,
 )
 from iri.libvirt.seed.seed_files import SeedWriter
-from iri.machine import RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
+from iri.machine import (
+    RuntimeGuestConfig,
+    RuntimeMachine,
+    RuntimeMachineSpec,
+    RuntimeNetworkInterface,
+)
+from tests.iri.libvirt.seed.cloud_init_format import read_network_config, read_user_data, read_yaml
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"
 
@@ -165,6 +171,36 @@ def test_guests_find_the_image_by_its_label(tmp_path: Path) -> None:
     command = ["/usr/sbin/blkid", "-p", "-o", "value", "-s", "LABEL", str(image)]
     found = subprocess.run(command, check=True, capture_output=True).stdout
     assert found == b"cidata\n"
+
+
+def test_guest_reads_the_whole_seed_as_nocloud_documents_it(tmp_path: Path) -> None:
+    """Three files: who the guest is, what it is to do, and its network, all in plain sight of its own first boot."""
+    lan = RuntimeNetworkInterface(
+        name="lan",
+        network_id="bridge:br0",
+        ips=("10.120.0.7",),
+        attributes={"mac": "02:aa:bb:cc:dd:01", "cidr": "10.120.0.0/24", "gateway": "10.120.0.1"},
+    )
+    data = b'#cloud-config\nssh_authorized_keys:\n  - "ssh-ed25519 AAAA"\n'
+    given_ = machine(data, "web-1")
+    whole = msgspec.structs.replace(
+        given_, spec=msgspec.structs.replace(given_.spec, network_interfaces=(lan,))
+    )
+    image = tmp_path / "seed.iso"
+    image.write_bytes(plan_seed(whole).iso)
+    files = read_by_isoinfo(image, "-J")
+    assert files.keys() == {"meta-data", "user-data", "network-config"}
+    assert read_yaml(files["meta-data"]) == {"instance-id": ID, "local-hostname": "web-1"}
+    assert read_user_data(files["user-data"]) == {"ssh_authorized_keys": ["ssh-ed25519 AAAA"]}
+    assert read_network_config(files["network-config"]) == {
+        "eth0": {
+            "match": {"macaddress": "02:aa:bb:cc:dd:01"},
+            "set-name": "eth0",
+            "dhcp4": False,
+            "addresses": ["10.120.0.7/24"],
+            "routes": [{"to": "0.0.0.0/0", "via": "10.120.0.1"}],
+        }
+    }
 
 
 def test_more_names_than_fit_into_a_sector_are_refused() -> None:
