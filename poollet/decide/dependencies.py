@@ -67,8 +67,12 @@ class MachineDependencies:
     @property
     def is_complete(self) -> bool:
         """Whether the machine can be created."""
-        parts = (*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_problem)
-        return not not_ready(*parts)
+        return not self.not_ready
+
+    @property
+    def not_ready(self) -> tuple[NotReady, ...]:
+        """The parts that are missing."""
+        return not_ready(*self.disks.values(), *self.interfaces.values(), self.ignition, self.class_problem)
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,12 @@ class VolumeDependencies:
     @property
     def is_complete(self) -> bool:
         """Whether the volume can be created."""
-        return not not_ready(self.encryption, self.source, self.class_problem)
+        return not self.not_ready
+
+    @property
+    def not_ready(self) -> tuple[NotReady, ...]:
+        """The parts that are missing."""
+        return not_ready(self.encryption, self.source, self.class_problem)
 
 
 def not_ready(*parts: object) -> tuple[NotReady, ...]:

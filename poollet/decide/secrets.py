@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from poollet.decide.decision import PoolletFacts, UnreadableSecret
 from poollet.decide.inventory import Inventory
 from poollet.sync.live_view import Lookup
+from schemas import report
 from schemas.kinds import Key, Kind
+from schemas.live_layout import MAX_TEXT
 from schemas.model import Secret
+
+NOT_READABLE = "SecretNotReadable"
 
 
 class NotReady(NamedTuple):
@@ -63,6 +67,14 @@ def read_secret(namespace: str, name: str, lookups: Lookups) -> SecretValues | N
     except (binascii.Error, ValueError):
         return NotReady("SecretMalformed", f"{title} has a value that is not valid base64")
     return SecretValues({key: value for key, value in found.items() if value is not None})
+
+
+def admission_reasons(not_ready: Iterable[NotReady]) -> tuple[report.ReportedReason, ...]:
+    """Why this host cannot take a new object at all: Secrets that none of its keys opens. Another host may have the key, so the assignment
+    is rejected; what else is not ready comes about here, and is waited for. The scheduler asks the same by gitvirt.yaml
+    (`SecretNotReadable`), which may name another key than this host has."""
+    found = dict.fromkeys(each.message for each in not_ready if each.reason == NOT_READABLE)
+    return tuple(report.ReportedReason(code=NOT_READABLE, message=message[:MAX_TEXT]) for message in found)
 
 
 def read_secret_key(namespace: str, name: str, key: str, lookups: Lookups) -> bytes | NotReady:

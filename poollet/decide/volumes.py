@@ -19,7 +19,7 @@ from poollet.decide.dependencies import VolumeDependencies
 from poollet.decide.immutable_fields import why_immutable
 from poollet.decide.late_creation import reject
 from poollet.decide.memory import Entry
-from poollet.decide.secrets import NotReady
+from poollet.decide.secrets import NotReady, admission_reasons
 from poollet.report import iri_to_report
 from poollet.report.conditions import (
     CLASS_READY,
@@ -55,6 +55,8 @@ def create_volume(order: HostOrder, volume: Volume, current: DecisionPass) -> En
     needs = dependencies.resolve_volume(order, volume, current.lookups)
     if not current.ledger.is_known((Kind.VOLUME_POOL, order.pool)):
         return report_pending(order, (unknown_pool_condition(order.pool),))
+    if not current.was_made(order) and (unreadable := admission_reasons(needs.not_ready)):
+        return reject(order, unreadable, current)
     if not needs.is_complete:
         return report_pending(order, missing_conditions(needs))
     desired = RuntimeVolume(

@@ -48,7 +48,7 @@ from poollet.decide.machine.late_attach import with_late_attachments
 from poollet.decide.machine.replaced import is_given_away, replaced_disks
 from poollet.decide.machine.unchanged_cache import TrackedLookup, find_unchanged, remember_machine
 from poollet.decide.memory import Entry
-from poollet.decide.secrets import NotReady
+from poollet.decide.secrets import NotReady, admission_reasons
 from poollet.report.conditions import DELETED, READY, condition, unknown_pool_condition
 from poollet.report.entries import rejection_reasons, report_pending, up_to_date_conditions
 from schemas import live_layout, report
@@ -64,13 +64,15 @@ OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.S
 
 def create_machine(order: HostOrder, machine: Machine, current: DecisionPass) -> Entry:
     """The creation, once everything that the machine needs is ready; until then it is pending, with all that
-    is missing. A refusal of the runtime rejects the assignment, unless the machine ran here before: then
+    is missing. A refusal of the runtime, or a Secret that this host has no key for, rejects the assignment, unless the machine ran here before: then
     it stays here and waits."""
     was_there = current.was_reported(order)
     needs = dependencies.resolve_machine(order, machine, current.lookups)
     if not current.ledger.is_known((Kind.MACHINE_POOL, order.pool)):
         return report_pending(order, (*pending_conditions(needs), unknown_pool_condition(order.pool)))
     in_use = machine_diff.find_volumes_in_use(needs, current.inventory.holders)
+    if not was_there and (unreadable := admission_reasons(needs.not_ready)):
+        return reject(order, unreadable, current)
     if in_use or not needs.is_complete:
         return report_pending(order, pending_conditions(needs, in_use))
     desired = desired_machine(order, machine, needs, current)

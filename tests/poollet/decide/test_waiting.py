@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from iri.machine import RuntimeMachine
+from poollet.decide.decision import HostSecrets
+from poollet.decryption import Decryption
 from poollet.sync.live_view import LiveDocument
+from schemas.encryption.age_armor import Identities
 from schemas.kinds import Kind
 from tests.poollet.documents import (
     assignment_of,
@@ -95,12 +98,6 @@ WAITS = {
         "VolumeNotOwned",
     ),
     "secret is not there": (machine(spec=BOOT), (), "SecretsReady", "SecretMissing"),
-    "secret is encrypted": (
-        machine(spec=BOOT),
-        (secret("boot", **{"ignition.yaml": "ENC[AES256_GCM,data:x]"}),),
-        "SecretsReady",
-        "SecretNotReadable",
-    ),
     "secret is in plain text": (
         machine(spec=BOOT),
         (secret("boot", **{"ignition.yaml": "x"}),),
@@ -146,6 +143,22 @@ def test_a_machine_waits_for_each_dependency_and_reports_it(
     conditions = {one.type: (one.status, one.reason) for one in entry.status.conditions}  # type: ignore[union-attr]
     assert conditions[type] == ("False", reason)
     assert conditions["Ready"] == ("False", reason)
+
+
+ENCRYPTED = secret("boot", **{"ignition.yaml": "ENC[AES256_GCM,data:x]"})
+
+
+def test_a_host_without_the_key_of_a_secret_rejects_a_new_machine() -> None:
+    """Another host may have the key. What is damaged is damaged on each, so the machine waits for the file."""
+    here = site(machine(spec=BOOT), ENCRYPTED)
+    entry = here.settle().machines[("default", "web")]
+    assert (entry.phase, [one.code for one in entry.reasons]) == ("rejected", ["SecretNotReadable"])
+    assert "Secret default/boot cannot be opened" in entry.reasons[0].message
+    here = site(machine(spec=BOOT), ENCRYPTED)
+    here.facts = replace(here.facts, secrets=HostSecrets(opener=Decryption(Identities())))
+    entry = here.settle().machines[("default", "web")]
+    conditions = {one.type: one.reason for one in entry.status.conditions}  # type: ignore[union-attr]
+    assert (entry.phase, conditions["SecretsReady"]) == ("present", "SecretMalformed")
 
 
 def test_all_missing_dependencies_are_reported_at_once() -> None:
