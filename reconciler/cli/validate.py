@@ -44,6 +44,7 @@ from reconciler.query.scope import (
     short_branch,
 )
 from reconciler.query.source import FilesSource, FolderSource, ManifestSource, OverlaySource, RevisionSource
+from schemas.encryption.age_armor import Identities
 from schemas.manifest import MAX_BYTES
 from schemas.problem import Problem
 from schemas.settings import fleet
@@ -79,6 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rev", "--revision", dest="rev", metavar="REV", help="check this revision, not the files on disk"
     )
     parser.add_argument("--stdin-name", metavar="PATH", help="the file that standard input replaces")
+    parser.add_argument(
+        "--key",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="also verify encrypted Secrets that this private key opens; repeatable",
+    )
     parser.add_argument("--foreign", action="store_true", help="also list documents of other kinds")
     parser.add_argument("--strict", action="store_true", help="exit with 3 on warnings too")
     parser.add_argument("-o", "--output", choices=FORMATS, default="text", help="format (default: text)")
@@ -89,7 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
     the outcome."""
     start = time.perf_counter()
     now = datetime.now(UTC)
-    requested = [replace(each, now=now) for each in requests(arguments, working_folder())]
+    identities = read_keys(arguments)
+    requested = [
+        replace(each, now=now, identities=identities) for each in requests(arguments, working_folder())
+    ]
     outcome = outcome_of(checks(requested), time.perf_counter() - start, arguments.foreign)
     if not outcome.files and not outcome.problems and not any(request.scope.named for request in requested):
         # To say "ok" would let a check in the wrong folder pass for ever.
@@ -100,6 +112,15 @@ def run(arguments: argparse.Namespace) -> int:
     for request in requested if arguments.output in TEXT else ():
         note_settings(request)
     return outcome.exit_code(arguments.strict)
+
+
+def read_keys(arguments: argparse.Namespace) -> Identities | None:
+    """Imported only now: without a key, nothing of it is needed."""
+    if not arguments.key:
+        return None
+    from reconciler.cli.secret import private_keys
+
+    return private_keys.read_keys(arguments)
 
 
 def note_settings(request: CheckRequest) -> None:

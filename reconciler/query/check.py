@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from reconciler.gitstore.worktree.files import FileListing
 from reconciler.query.documents import LoadedFiles, Progress, load
@@ -21,11 +22,16 @@ from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.policy import check_link, compare_link, compare_settings, read_policy
 from reconciler.query.scope import Scope
 from reconciler.query.source import ManifestSource, RevisionSource
+from schemas.encryption.age_armor import Identities
+from schemas.encryption.open_secret import open_secret
+from schemas.encryption.sealed_error import SealedError, SealedReason
 from schemas.problem import Problem
+from schemas.reader import Unreadable, read
 from schemas.validate import EarlierRevision, Tree, ValidationPolicy, check_tree, emptied, files
 from schemas.validate.finding import Finding
 from schemas.validate.finding import to_problems as placed
 from schemas.validate.path_collisions import collisions
+from schemas.validate.tree import AnyDeclaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class CheckRequest:
     stream: str = ""
     now: datetime | None = None
     may_fork: bool = True
+    identities: Identities | None = None  # to verify encrypted Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
     """Never raises for the content of files: whatever is wrong with them is a problem in the result."""
     source, scope = request.source, request.scope
     policy, wrong_settings = read_policy(source, request.branch)
+    if request.identities is not None:
+        policy = replace(policy, find_tampering=partial(find_tampering, source, request.identities))
     if request.earlier:
         wrong_settings += compare_settings(source, request.earlier.source, request.earlier.name)
         wrong_settings += compare_link(source, request.earlier.source)
@@ -96,6 +105,21 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
         sum(scope.concerns(entry.path) for entry in tree.entries) if scope.named else len(tree.entries),
         loaded.foreign,
     )
+
+
+def find_tampering(source: ManifestSource, identities: Identities, entry: AnyDeclaration) -> str:
+    """Why a Secret that one of the keys is for does not open. Empty where it does, and where no key is for it. Other faults have codes of
+    their own."""
+    data = source.read(entry.path)
+    documents = () if isinstance(data, Problem) else read(data.decode("utf-8", "replace"))
+    if isinstance(documents, Unreadable) or entry.document >= len(documents):
+        return ""
+    bodies = [body if isinstance(body, dict) else {} for body in documents]
+    try:
+        open_secret(bodies, entry.document, identities)  # type: ignore[arg-type]
+    except SealedError as error:
+        return str(error) if error.reason is SealedReason.TAMPERED else ""
+    return ""
 
 
 def build_tree(loaded: LoadedFiles, request: CheckRequest) -> Tree:

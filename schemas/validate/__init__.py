@@ -16,7 +16,7 @@
     renamed_files    what a file that is gone may have become; gives no findings       -
     quota            needs of a namespace and its quotas                               GV501
     secrets          Secrets in plain text                                             GV510, GV511
-    secret_readers   encrypted Secrets can be opened where they are needed             GV512 to GV517
+    secret_readers   encrypted Secrets can be opened where they are needed             GV512 to GV518
     secret_uses      where that is; gives no findings                                  -
 
 A rule is a generator of findings: it reports everything that is wrong and stops at nothing. A rule about two objects

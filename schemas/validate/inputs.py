@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schemas.kinds import Key
@@ -17,6 +18,8 @@ class ValidationPolicy:
     has_open_pools: bool = True  # a poollet may announce pools that no file declares
     allows_plain_secrets: bool = False
     secret_keys: SecretKeys | None = None  # whose keys open Secrets; None where recipients are not judged
+    # Opens one Secret with keys of the caller: what is wrong with it, or nothing. None where there is no key.
+    find_tampering: Callable[[AnyDeclaration], str] | None = None
     is_target: bool = False  # the branch that the reconciler writes, where status and identities are allowed
 
 

@@ -41,7 +41,7 @@ class ReaderReport:
 
 
 def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
-    """GV512 to GV517, for all Secrets of the tree."""
+    """GV512 to GV518, for all Secrets of the tree."""
     secrets = tree.by_kind[Kind.SECRET]
     keys = policy.secret_keys
     if keys is None or not secrets:
@@ -55,6 +55,9 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
                 "remove it, and change the value where it is valid: Git keeps it", Severity.NOTICE,
             )  # fmt: skip
         yield from of_secret(entry, use or SecretUse(), keys)
+        if policy.find_tampering is not None and (fault := policy.find_tampering(entry)):
+            cure = "restore the file from its history, and use `gitvirt secret edit`"
+            yield entry.finding("GV518", "/sops/mac" if entry.object.sops else "", fault, cure)
 
 
 def of_secret(entry: AnyDeclaration, use: SecretUse, keys: SecretKeys) -> Iterator[Finding]:

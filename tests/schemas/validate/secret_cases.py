@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -129,6 +130,20 @@ SECRET_CASES = [
         uses(machinePoolSelector={"zone": "b"}),
         SURPLUS,
         settings=policy("open", c1=PoolletEntry(age=(GONE,))),
+    ),
+    of_tree(
+        "changed by hand, as a key shows",
+        seal_secret(*ALL),
+        uses(),
+        "GV518 error s.yaml /sops/mac",
+        settings=replace(policy(), find_tampering=lambda entry: f"{entry.key}: sops.mac: the MAC differs"),
+        quote="the MAC differs",
+    ),
+    of_tree(
+        "opened by a key",
+        seal_secret(*ALL),
+        uses(),
+        settings=replace(policy(), find_tampering=lambda entry: ""),
     ),
     of_tree(
         "malformed",

@@ -373,4 +373,8 @@ def test_a_mac_that_is_wrong_is_found_with_a_key(
     assert gitvirt("secret", "check", "-o", "json") == Exit.PROBLEMS
     (row,) = json.loads(capsys.readouterr().out)
     assert row["error"].startswith("sops.mac: the MAC differs")
+    for key, want in (("ann", ["GV518"]), ("rack-b1", ["GV518"]), ("rack-a1", [])):
+        gitvirt("validate", "--key", str(keys.files[key]), "-o", "json")
+        found = json.loads(capsys.readouterr().out)["problems"]
+        assert [one["code"] for one in found if one["severity"] == "error"] == want
     assert gitvirt("secret", "show", "seed") == Exit.FAILED
