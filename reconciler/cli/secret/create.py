@@ -13,7 +13,7 @@ import re
 import secrets
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
@@ -21,10 +21,12 @@ from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.readable import check_readable, edit_readable
 from reconciler.cli.terminal import err, printable
+from schemas import live_layout
 from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import seal_text
 from schemas.encryption.value_text import scalar_text
 from schemas.kinds import Key
+from schemas.manifest.ignore import is_manifest
 from schemas.problem import Problem
 from schemas.validate.secret_readers import required_recipients
 
@@ -57,11 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     key = files.read_key(arguments, arguments.name)
+    path = check_path(arguments.path or f"secrets/{key.namespace}/{key.name}.yaml")
     values = read_values(arguments)
     text = render(key, values) if values else edit_new(key)
 
     def compute(found: SecretFiles) -> MutationResult:
-        path = arguments.path or f"secrets/{key.namespace}/{key.name}.yaml"
         if (key.namespace, key.name) in found.secrets.secrets:
             raise CommandError(f"{key} exists already", f"gitvirt secret edit {key.namespace}/{key.name}")
         if not isinstance(found.source.read(path), Problem):
@@ -74,6 +76,22 @@ def run(arguments: argparse.Namespace) -> int:
     check_readable(text, key)
     files.apply(arguments, compute)
     return Exit.OK
+
+
+def check_path(text: str) -> str:
+    """A manifest within the repository."""
+    path = PurePosixPath(text)
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or not is_manifest(text)
+        or text.startswith(live_layout.FOLDER)
+    ):
+        cause = f"{printable(text)} is not the path of a manifest in the repository"
+        raise CommandError(
+            cause, "name a file as secrets/shop/database.yaml, from the top of the repository", Exit.USAGE
+        )
+    return str(path)
 
 
 def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:

@@ -357,6 +357,8 @@ def test_values_come_from_files_and_random_bytes(
     assert values["tls.key"] == b"-----BEGIN x-----\nline: two\n"
     assert values["blob"] == bytes(range(256))
     assert len(values["password"]) >= 32
+    for path in ("/tmp/x.yaml", "../x.yaml", "a/../../x.yaml", "x.txt", ".gitvirt/x.yaml"):
+        assert gitvirt("secret", "create", "x", "--generate", "a", "--path", path) == Exit.USAGE
     assert gitvirt("secret", "create", "x", "--generate", "a b") == Exit.USAGE
     assert gitvirt("secret", "create", "x", "--generate", "a", "--generate", "a") == Exit.USAGE
     assert gitvirt("secret", "create", "x", "--from-file", "/nowhere") == Exit.FAILED
