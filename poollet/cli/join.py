@@ -5,7 +5,8 @@ A host joins by a reviewed change: the entry permits its pools and its certifica
 new branch and never to the source or target branch. Without `--branch` this command calls no remote.
 
 A second call changes nothing: existing keys and certificates are shown again, and an entry that is in the file already
-stays as it is, but for a certificate that it does not list.
+stays as it is, but for a certificate that it does not list. A new entry also lists the ssh key for Secrets (`age`), where the poollet opens them
+with it.
 
     key file named by        ssh key             certificate
     --key, repo.identity     made there          `link` of poollet.yaml, else link.key and link.crt in the folder of the ssh key
@@ -30,6 +31,7 @@ from reconciler.cli.access.settings_text import change_settings, read_settings, 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, out, printable
 from schemas.edit import Value
+from schemas.encryption.recipients import parse_recipient
 from schemas.settings.certificate import Certificate, read_certificate
 from schemas.settings.certificate_dates import day
 from schemas.settings.duration import format_duration
@@ -55,10 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.branch is None:
         terminal.line("its entry for gitvirt.yaml:")
         terminal.line()
-        for line in show_entry(("poollets", one.name), entry(one, certificate)).splitlines():
+        listed = entry(one, certificate, find_recipient(one, key))
+        for line in show_entry(("poollets", one.name), listed).splitlines():
             terminal.line(printable(line))
         return Exit.OK
-    change = partial(with_entry, one=one, certificate=certificate)
+    change = partial(with_entry, one=one, certificate=certificate, recipient=find_recipient(one, key))
     propose(one, arguments, change, f"poollets: {one.name} joins")
     return Exit.OK
 
@@ -133,22 +136,37 @@ def make_key(key: Path, name: str) -> None:
         raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)
 
 
-def entry(one: PoolletSettings, certificate: str) -> dict[str, Value]:
+def find_recipient(one: PoolletSettings, key: Path | None) -> str:
+    """The public half of a key that the poollet opens Secrets with, by poollet.yaml. Empty for another key, which would let Secrets be encrypted
+    for a host that cannot open them."""
+    named = one.decryption_keys if one.decryption_keys is not None else (one.repo.identity,)
+    if key is None or str(key) not in named:
+        return ""
+    try:
+        text = key.with_name(f"{key.name}.pub").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""  # in a dry run there may be no key yet
+    return parse_recipient(text) or ""
+
+
+def entry(one: PoolletSettings, certificate: str, recipient: str = "") -> dict[str, Value]:
     """The pools are those that it announces: those of the settings, else one of each kind with the host's name, as
     bootstrap.pools_of does it."""
     machines: list[Value] = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
     volumes: list[Value] = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
     if not one.pools:
         machines, volumes = [one.name], [one.name]
-    listed: dict[str, Value] = {"certificates": [certificate]} if certificate else {}
+    listed: dict[str, Value] = {"age": [recipient]} if recipient else {}
+    if certificate:
+        listed["certificates"] = [certificate]
     return {"pools": machines, "volumePools": volumes, **listed}
 
 
-def with_entry(text: bytes, one: PoolletSettings, certificate: str) -> bytes:
+def with_entry(text: bytes, one: PoolletSettings, certificate: str, recipient: str = "") -> bytes:
     """The settings with the entry, nothing else of them moved. An entry that is there gets the certificate, and nothing else."""
     known = read_settings(text).poollets
     if one.name not in known:
-        return change_settings(text, {("poollets", one.name): entry(one, certificate)})
+        return change_settings(text, {("poollets", one.name): entry(one, certificate, recipient)})
     present = known[one.name]
     listed = present.certificates if present else ()
     wanted = rotation.add_certificate(listed, certificate) if certificate else listed

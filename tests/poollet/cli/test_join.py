@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from poollet.cli import join as joining
-from poollet.cli.join import make_key, with_entry
+from poollet.cli.join import find_recipient, make_key, with_entry
 from reconciler.cli.exits import CommandError
+from schemas.encryption.recipients import parse_recipient
 from schemas.settings import fleet
 from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
 from tests.poollet.cli.process import FleetRepo
@@ -99,6 +100,30 @@ def test_the_entry_names_the_pools_that_are_announced() -> None:
     assert found.owns("rack", "b")
     assert found.owns_volumes("rack", "c")
     assert not found.owns_volumes("rack", "a")
+
+
+def test_a_new_entry_lists_the_key_that_the_poollet_opens_secrets_with(tmp_path: Path) -> None:
+    key = tmp_path / "id"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "poollet rack", "-f", key], check=True
+    )
+    public = parse_recipient(key.with_name("id.pub").read_text())
+    assert public is not None
+
+    def list_keys(identity: str, named: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        repo = RepoSettings(url="x", identity=identity or None)
+        host = PoolletSettings(name="rack", repo=repo, decryption_keys=named)
+        after = with_entry(f"fleet: {{id: {FLEET}}}\n".encode(), host, "", find_recipient(host, key))
+        found = fleet.parse(after)
+        assert isinstance(found, fleet.FleetSettings)
+        made = found.poollets["rack"]
+        assert made is not None
+        return made.age
+
+    assert list_keys(str(key)) == (public,)
+    assert list_keys("", (str(key),)) == (public,)
+    assert list_keys("") == list_keys("/etc/other") == list_keys(str(key), ("/etc/other",)) == ()
+    assert find_recipient(ONE, None) == ""
 
 
 @pytest.mark.parametrize("settings", ["fleet: 1\n", f"x: &a {{}}\nfleet: {{id: {FLEET}}}\n"])
