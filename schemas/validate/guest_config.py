@@ -47,8 +47,10 @@ def findings(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     config = machine.spec.guest_config
     if not config.has_settings and not config.user_data:
         return
-    texts = dict(list_texts(config))
-    for pointer, text in texts.items():
+    keys, texts = dict(list_keys(config)), dict(list_texts(config))
+    # A key that OpenSSH accepts is a public one, and nearly every machine has some.
+    others = {pointer: key for pointer, key in keys.items() if why_malformed(key)}
+    for pointer, text in (texts | others).items():
         for line, what in find_secrets(text):
             where = f" in line {line + 1} of the text" if "\n" in text.strip() else ""
             message = f"this looks like {what}{where}, and everyone who can read the repo can read it"
@@ -56,18 +58,17 @@ def findings(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
     yield from of_keys(entry, config)
     yield from of_users(entry, config)
     yield from of_user_data(entry, machine)
-    size = sum(len(text.encode()) for text in texts.values())
+    size = sum(len(text.encode()) for text in (texts | keys).values())
     if size > LARGEST_BYTES:
         message = f"first-boot data has {size:,} bytes in all, and may have {LARGEST_BYTES:,}"
         yield entry.finding("GV353", AT, message, "fetch large files in a command of the first boot")
 
 
 def list_texts(config: GuestConfig) -> Iterator[tuple[str, str]]:
-    """Every text that a person wrote freely, by its pointer."""
+    """Every text in a language of the guest, by its pointer."""
     yield f"{AT}/userData", config.user_data
     for position, command in enumerate(config.run_commands):
         yield f"{AT}/runCommands/{position}", command
-    yield from list_keys(config)
 
 
 def list_keys(config: GuestConfig) -> Iterator[tuple[str, str]]:

@@ -30,6 +30,7 @@ NAMED = re.compile(
     r"(?P<rest>[\w-]{0,20}))[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>[^\s\"',}\]]+)",
     re.IGNORECASE,
 )
+WORDS = ("pass", "secret", "token", "key", "credential")  # one of them is in each name of NAMED
 BEARER = re.compile(r"\b(Bearer|Basic)\s+(?![$<{])[A-Za-z0-9+/._~=-]{12,}")
 CHPASSWD = re.compile(
     r"\|\s*(sudo\s+)?chpasswd\b|^[ \t]*chpasswd:(?![ \t]*\{[ \t]*expire:[^,}]*\})", re.MULTILINE
@@ -52,6 +53,9 @@ def find_secrets(text: str) -> Iterator[tuple[int, str]]:
     ):
         if found := pattern.search(text):
             yield text.count("\n", 0, found.start()), what
+    lowered = text.lower()
+    if not any(word in lowered for word in WORDS):
+        return  # nearly all texts; the expression is slow
     for named in NAMED.finditer(text):
         if is_value(named["name"], named["value"]):
             yield text.count("\n", 0, named.start()), f"a value for {named['name'][-40:]}"
