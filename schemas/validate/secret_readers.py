@@ -49,7 +49,7 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
     uses = find_secret_uses(tree, keys, policy.has_open_pools)
     for name, entry in secrets.items():
         use = uses.get(name)
-        if use is None:
+        if use is None and entry.object.is_encrypted:  # in plain text it is refused, or of a test repo
             yield entry.finding(
                 "GV515", "/metadata/name", "no machine and no volume uses this Secret",
                 "remove it, and change the value where it is valid: Git keeps it", Severity.NOTICE,
