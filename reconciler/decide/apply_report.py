@@ -239,7 +239,7 @@ def claims_beside(view: View, edit: ObjectEdit, fact: PoolFact) -> tuple[ObjectR
 
 
 def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Iterator[ObjectReport]:
-    """Orphans of that name as claims, on pools that are granted to the host which lists them. The assignment that it is adopted under is
+    """Orphans of that name as claims, on pools that the host speaks for which lists them. The assignment that it is adopted under is
     a new one. One of another uid is an earlier object of that name, where a host reports the very object that `live` has."""
     known, found = {(each.poollet, each.uid) for each in claims}, view.objects.get(key)
     own = found.record.uid if found is not None else ""
@@ -248,7 +248,7 @@ def orphan_claims(view: View, key: Key, claims: Sequence[ObjectReport]) -> Itera
         if is_reported and orphan.uid != own:
             continue
         pool = Key(POOL_OF[key.kind], "", orphan.pool)
-        if not orphan.uid or (report.name, orphan.uid) in known or view.grant(pool).host != report.host:
+        if not orphan.uid or (report.name, orphan.uid) in known or view.speaker(pool) != report.host:
             continue
         id = assignment_id(orphan.uid, view.live_commit)
         yield ObjectReport(report.name, report.host, orphan.pool, orphan.uid, id, "present")

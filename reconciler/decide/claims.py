@@ -8,6 +8,7 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
     `live`           the claim                                                  the object
     lost, rewound    on a pool that fits the object                             is adopted (outcome.adopt_reported)
     lost, rewound    against its pin, its selector or its class                 blocked: PoolDoesNotFit
+    lost, rewound    on a pool that no host has now                             blocked: PoolDoesNotFit
     whole            it was claimed when `live` was lost, and blocked for one   is adopted, or blocked as in the rows above
                      of these reasons or because two hosts claimed it. An orphan
                      is such a claim too: no host has an order for it any more
@@ -70,10 +71,20 @@ def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectRepor
     for claim in claims:
         if not view.is_live_lost and not was_claimed(known):
             return Obstacle(NOT_ASSIGNED, describe_claim(view, known, claim))
+        if found := why_not_granted(view, known, claim):
+            return found
         if why := why_pool_differs(view, known, claim.pool):
             message = f"poollet {claim.poollet} reports it on pool {claim.pool}, and {why}"
             return Obstacle(DOES_NOT_FIT, f"{message}; change that, or remove the object from the host")
     return None
+
+
+def why_not_granted(view: View, known: ObjectState, claim: ObjectReport) -> Obstacle | None:
+    """A host speaks for a pool without its grant while `live` is lost: the pool is removed by this `live`, and announced by that host."""
+    if view.grant(Key(POOL_OF[known.key.kind], "", claim.pool)).host:
+        return None
+    message = f"poollet {claim.poollet} reports it on pool {claim.pool}, which no host has now"
+    return Obstacle(DOES_NOT_FIT, f"{message}; it stays there once that host has the pool again")
 
 
 def list_rivals(view: View, known: ObjectState) -> Iterator[Obstacle]:

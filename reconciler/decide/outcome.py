@@ -18,6 +18,7 @@ from reconciler.decide.claims import (
     was_claimed,
     was_refused,
     why_not_adopted,
+    why_not_granted,
 )
 from reconciler.decide.need import Adopt, Blocked, Keep, PoolUnreachable
 from reconciler.decide.object_edit import ObjectEdit
@@ -113,6 +114,8 @@ def settle_leaving(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
         edit = edit.unassign()
     if len(claims) > 1:
         return block_claimed(edit, claims)
+    if (waiting := why_not_granted(view, edit.known, claims[0])) is not None:
+        return block(edit, *waiting)
     adopted = adopt(view, edit, claims[0])
     return Adopt(**adopted.clear_condition(ACCEPTED).need_fields()) if adopted is not None else None
 

@@ -221,9 +221,14 @@ class View:
         return timedelta(milliseconds=self.rules.settings.heartbeat.timeout_milliseconds)
 
     def grant(self, pool: Key) -> Grant:
-        """As it is when this tick is written. Its host alone may speak of objects on the pool."""
+        """As it is when this tick is written."""
         found = self.find_pool(pool)
         return found.grant if found is not None else NO_GRANT
+
+    def speaker(self, pool: Key) -> str:
+        """The host that alone may speak of objects on the pool; empty if none may."""
+        found = self.find_pool(pool)
+        return found.speaker(is_live_lost=self.is_live_lost) if found is not None else ""
 
     def host_seen(self, pool: Key, host: str) -> HostSeen:
         """The newest sign of a host, whatever it reports. Its report of a pool that another poollet owns by now shows as well that
@@ -301,7 +306,7 @@ class View:
         speaking = (each for each in self.speaking(key) if each.uid not in self.retained_volumes)
         record = known.record if known else NOTHING
         return accept_reports(
-            key, record, speaking, self.authority, self.grant, is_live_lost=self.is_live_lost
+            key, record, speaking, self.authority, self.speaker, is_live_lost=self.is_live_lost
         )
 
     def is_reported_off(self, key: Key) -> bool:
@@ -341,10 +346,8 @@ class View:
                     yield report, orphan
 
     def orphans(self) -> Iterator[tuple[str, Orphan]]:
-        """Objects without an order, by who reports them, on pools that are granted to the host that does.
-
-        The ledger charges them, so that nothing is placed over them. The reconciler orders nothing about them.
-        """
+        """Objects without an order, by who reports them, on pools that are granted to the host that does. The ledger charges them, so that
+        nothing is placed over them. The reconciler orders nothing about them."""
         for name, report in sorted(self.reports.by_poollet.items()):
             yield from ((name, orphan) for orphan in report.orphans if self.is_granted(report, orphan))
 
@@ -372,10 +375,8 @@ class View:
     # Files
 
     def why_unverified(self, key: Key) -> str:
-        """Why an absent object may still be declared; empty if its absence is certain.
-
-        `decide` orders no deletion while this says anything. It says nothing of an object that is not known at all.
-        """
+        """Why an absent object may still be declared; empty if its absence is certain. `decide` orders no deletion while this says anything.
+        It says nothing of an object that is not known at all."""
         known = self.objects.get(key)
         if known is None:
             return ""
@@ -383,8 +384,7 @@ class View:
         return why_unverified(known, self.source, self.live, self.rules, self.news, renamed)
 
     def is_synced(self, path: str) -> bool:
-        """Whether the text of a source file is copied to the target branch. A malformed file is not, nor a new one that may be what
-        became of another: `live` would no longer show that it is new."""
+        """Whether the text of a source file is copied to `live`: not a malformed one, nor a new one that may be what became of another."""
         if path == fleet.PATH:
             return self.rules.is_read
         if path in self.renamed.new:

@@ -111,6 +111,7 @@ def pool_state(
         key=key,
         is_declared=is_declared,
         poollet=announced.poollet if announced else "",
+        host=announced.host if announced else "",
         grant=grant,
         other_host=announced.other_host if announced else "",
         asks=announced.asks if announced and announced.host == grant.host else "",

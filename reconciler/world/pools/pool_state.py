@@ -33,6 +33,7 @@ class PoolState:
     key: Key
     is_declared: bool
     poollet: str = ""  # whose report announces it
+    host: str = ""  # of that report
     grant: Grant = NO_GRANT
     other_host: str = ""
     asks: str = ""
@@ -56,6 +57,13 @@ class PoolState:
     @property
     def name(self) -> str:
         return self.key.name
+
+    def speaker(self, *, is_live_lost: bool) -> str:
+        """The host that alone may speak of objects on the pool: the one with the grant. While `live` is lost, a pool that no host has now
+        also has the one that announces it and is alive: what runs there must not be started elsewhere before that host has the grant."""
+        if self.grant.host or not is_live_lost or self.heartbeat is not Heartbeat.ALIVE:
+            return self.grant.host
+        return self.host
 
     @property
     def is_lost(self) -> bool:

@@ -31,7 +31,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from reconciler.world.objects.relations import POOL_OF
-from reconciler.world.pools.grants import Grant
 from reconciler.world.record import Record
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.object_report import ObjectReport
@@ -108,11 +107,11 @@ def accept_reports(
     record: Record,
     says: Iterable[ObjectReport],
     authority: Authority,
-    grant: Callable[[Key], Grant],
+    speaker: Callable[[Key], str],
     *,
     is_live_lost: bool = False,
 ) -> AcceptedReports:
-    """Selects the reports about one object that count. `grant` gives the host that a pool is granted to: reports of any other host about
+    """Selects the reports about one object that count. `speaker` gives the host that speaks for a pool: reports of any other host about
     objects on that pool never count. While `live` is lost or rewound, what it assigns is no more than another report."""
     report, claims, refused, rivals = None, [], [], []
     assignment = record.assignment
@@ -125,7 +124,7 @@ def accept_reports(
                 refused.append(
                     f"poollet {each.poollet} reports it on pool {pool}, which does not belong to that poollet"
                 )
-        elif grant(Key(POOL_OF[key.kind], "", pool)).host != each.host:
+        elif speaker(Key(POOL_OF[key.kind], "", pool)) != each.host:
             continue
         elif _is_of(record, each, pool):
             report = each

@@ -162,6 +162,27 @@ def test_a_machine_placed_after_the_backup_stays_where_it_runs(is_fresh: bool, h
     assert world.machine("web").status.state == "Running"
 
 
+def test_what_runs_on_a_pool_that_the_recovery_removes_stays_where_it_is() -> None:
+    """The backup has the pool from the source and without a grant, and the source declares it no more: its host announces it again."""
+    world = Restored({"web.yaml": machine("web"), "b.yaml": pool("b")}, Careful("a"))
+    world.settle()
+    assert world.where()["web"] == "a"
+    backup = world.heads[LIVE]
+    world.hosts["b"] = Careful("b", machines=50)
+    world.settle()
+    world.source({"a.yaml": pool("a", DRAIN)})
+    world.settle()
+    assert world.running("web") == ["b"], "it has moved since"
+    uid = world.machine("web").metadata.uid
+    world.restore(live=backup)
+    world.source({"a.yaml": None, "b.yaml": None})
+    world.hosts_report()
+    world.recover("web")
+    assert world.running("web") == ["b"]
+    assert world.machine("web").metadata.uid == uid
+    assert world.where()["web"] == "b"
+
+
 def test_a_restored_live_is_written_only_once_every_host_has_reported() -> None:
     world = start_fleet()
     backup = world.heads[LIVE]

@@ -42,7 +42,7 @@ def entry(**changes: Any) -> ObjectReport:
 def accept(record: Record, *entries: ObjectReport, key: Key = WEB) -> AcceptedReports:
     settings = FleetSettings(fleet=FleetIdentity(id=FLEET))
     authority = Authority(settings, settings)
-    return accept_reports(key, record, entries, authority, lambda pool: GRANTS.get(pool, NO_GRANT))
+    return accept_reports(key, record, entries, authority, lambda pool: GRANTS.get(pool, NO_GRANT).host)
 
 
 @pytest.mark.parametrize("phase", PHASES)
