@@ -142,16 +142,16 @@ class Laws:
 
     def _roomy(self) -> None:
         """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
-        Two do not count as declared: one that is deleted, and off until it is gone or put back; and one that people let grow or
+        One that is taken over was there before. Two do not count as declared: one that is deleted, and off until it is gone or put back; and one that people let grow or
         shrink where it is, and whose host has it in another size. Whether they fit is asked again by who starts or changes them."""
         classes = {one.metadata.name: one for one in self.stage.live().all(MachineClass)}
         charges: dict[str, list[Mapping[str, int]]] = {}
-        given: dict[str, str] = {}
+        new: set[str] = set()
         for id, pool, one in self._list_assigned():
             charges.setdefault(pool, []).append(self._least_charge(pool, one, classes))
-            given[id] = pool
-        new = {pool for id, pool in given.items() if id not in self.given}
-        self.given |= given
+            is_there = one.metadata.uid in self.stage.uids(pool).values()
+            new |= set() if id in self.given or is_there else {pool}
+            self.given[id] = pool
         for pool in sorted(new):
             total, room = add(charges[pool]), self.stage.profile.capacity
             assert total["cpu"] <= room["cpu"] * 1000, f"{pool} is overcommitted: {total}"
