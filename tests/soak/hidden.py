@@ -1,7 +1,7 @@
 """What hosts have and no reconciler can know of, while an old `live` is put back. So it does not count as being twice, or as a second writer.
 
-There are two ways: a report that is forged with the host's key; and a host that is silent for a heartbeat timeout after a reconciler began
-without its mirror (docs/operations.md, "Where the order matters").
+There are two ways: a report that is forged with the host's key; and a host that is silent for a heartbeat timeout while a reconciler has not seen
+the lost `live`, because it began without its mirror, or has not reached the server since (docs/operations.md, "Where the order matters").
 """
 
 from __future__ import annotations
