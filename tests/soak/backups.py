@@ -37,7 +37,9 @@ def restore(life: Life) -> str:
     if is_restarted := life.chance.random() < 0.5:
         for who in RECONCILERS:
             life.stage.forget(who)
-    life.stage.hidden.begin(life.stage)  # also without a restart one of them may have been away since it began
+    life.stage.hidden.begin(
+        life.stage
+    )  # also without a restart one of them may have been away since it began
     life.reached[f"restored: {way}"] += 1
     return f"{way}, of {len(life.backups)} backups{', reconcilers restarted' if is_restarted else ''}"
 
