@@ -16,7 +16,7 @@ from pathlib import Path
 from iri.errors import FailedPrecondition, ResourceExhausted
 from iri.libvirt.device_sources import SeedFiles
 from iri.libvirt.seed.efi_variables import EfiVariable, add_variables
-from iri.libvirt.seed.memory_folder import make_own_folder, refuse_without_memory
+from iri.libvirt.seed.memory_folder import make_own_folder, require_memory
 from iri.libvirt.seed.seed import Reader, no_yaml, plan_seed
 from iri.libvirt.whole_files import PRIVATE, replace_file
 from iri.machine import RuntimeMachine
@@ -36,9 +36,9 @@ class SeedWriter:
         self._memory = memory
 
     def refuse(self, machine: RuntimeMachine) -> None:
-        """Changes nothing. Raises InvalidArgument or FailedPrecondition for data that this host cannot give to a guest."""
+        """Changes nothing of a machine. Raises InvalidArgument or FailedPrecondition for data that this host cannot give to a guest."""
         if machine.spec.ignition_data:
-            refuse_without_memory(self._memory)
+            require_memory(self._memory)
         if plan_seed(machine, self._read_yaml).efi_variables and self._efi_template is None:
             raise FailedPrecondition("the machine has EFI variables, but this host has no EFI firmware")
 
@@ -61,9 +61,8 @@ class SeedWriter:
         if not machine.spec.ignition_data:
             self.forget(machine.id)
             return folder
-        place = refuse_without_memory(self._memory) / machine.id
-        for each in (place.parent.parent, place.parent, place):
-            make_own_folder(each)
+        place = require_memory(self._memory) / machine.id
+        make_own_folder(place)
         for name in (ISO, IGNITION):
             (folder / name).unlink(missing_ok=True)
         return place

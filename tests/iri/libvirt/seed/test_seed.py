@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -252,6 +253,8 @@ def test_a_folder_of_another_account_is_refused(tmp_path: Path) -> None:
     memory.mkdir()
     memory.chmod(0o777)
     with pytest.raises(FailedPrecondition, match="others may write"):
+        seed_writer(tmp_path).refuse(machine(b"{}"))
+    with pytest.raises(FailedPrecondition, match="others may write"):
         seed_writer(tmp_path).write(machine(b"{}"), tmp_path)
     memory.rmdir()
     (tmp_path / "elsewhere").mkdir()
@@ -283,7 +286,33 @@ def test_partial_file_of_a_crash_is_replaced(tmp_path: Path) -> None:
 
 def test_missing_folder_is_an_error_with_its_cause(tmp_path: Path) -> None:
     with pytest.raises(ResourceExhausted, match="first-boot data"):
-        seed_writer(tmp_path / "gone" / "too").write(machine(b"{}"), tmp_path)
+        seed_writer(tmp_path).write(machine(hostname="web-1"), tmp_path / "gone" / "too")
+
+
+def test_a_memory_folder_that_cannot_be_made_is_refused_before_anything_is_defined(tmp_path: Path) -> None:
+    for place, why in ((tmp_path / "gone" / "too", "cannot be made"), (tmp_path / "file", "another account")):
+        (tmp_path / "file").touch()
+        with pytest.raises(FailedPrecondition, match=why):
+            SeedWriter(memory=place / "memory").refuse(machine(b"{}"))
+
+
+MOUNTED = """
+mount -t tmpfs none {0}/run/gitvirt-seeds && mount -t tmpfs none {0}/shm && mount -t tmpfs -o ro none {0}/ro && mount --bind /proc {0}/disk/gitvirt-seeds
+{1} -c "from pathlib import Path; from iri.libvirt.seed.memory_folder import find_memory_folder
+for name in ('run', 'disk', 'ro', 'shm'): print(find_memory_folder(Path('/x'), [Path('{0}') / name, Path('{0}/shm')]))"
+"""
+
+
+def test_a_mounted_folder_counts_and_the_first_that_can_be_written_is_used(tmp_path: Path) -> None:
+    """As in a container: the folder of the host is mounted, and /run is not tmpfs. The mounts end with the process."""
+    for name in ("run/gitvirt-seeds", "disk/gitvirt-seeds", "ro", "shm"):
+        (tmp_path / name).mkdir(parents=True)
+    command = MOUNTED.format(tmp_path, sys.executable)
+    isolated = ["unshare", "--mount", "--user", "--map-root-user", "sh", "-ec", command]
+    found = subprocess.run(isolated, check=True, capture_output=True, text=True).stdout.split()
+    assert [str(Path(each).parent) for each in found] == [
+        f"{tmp_path}/{name}/gitvirt-seeds" for name in ("run", "shm", "shm", "shm")
+    ]
 
 
 def test_efi_variables_need_efi(tmp_path: Path) -> None:
