@@ -5,6 +5,7 @@
     age_armor      bytes ↔ armored age, by recipients and identities
     sops_values    one value ↔ `ENC[...]`
     sops_document  a document with `sops:` → its values, with the MAC verified
+    readable_text  what stays readable, and whether a value is in it
     sops_text      text of a Secret ↔ the same text encrypted, comments included
 
 Interchangeable with the programs `sops` and `age`: what they write opens here, and the other way round. Private keys are arguments

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.encryption.sealed_error import report_unsupported
-from schemas.reader.events import Node, compose_document
+from schemas.reader.events import Node, compose_document, find_comments
 
 SECTIONS = ("data", "stringData")
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#([^\n]*)", re.MULTILINE)
@@ -31,10 +31,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SecretLayout:
-    """`metadata` is the span of the whole key `sops`, empty at the end of the text where there is none."""
+    """`metadata` is the span of the whole key `sops`, empty at the end of the text where there is none. `comments` are those that stay
+    readable, and `section` is where the first of `data` and `stringData` begins."""
 
     spans: tuple[Span, ...]
     metadata: tuple[int, int]
+    comments: tuple[tuple[int, int], ...] = ()
+    section: int = 0
 
 
 def read_layout(text: str) -> SecretLayout:
@@ -45,14 +48,17 @@ def read_layout(text: str) -> SecretLayout:
     if root.entries is None or root.is_flow or root.column:
         raise report_unsupported("write the Secret as one mapping that is not in brackets")
     spans: list[Span] = []
-    metadata = (len(text), len(text))
+    metadata, first = (len(text), len(text)), len(text)
     for number, (key, value) in enumerate(root.entries):
         if key.text == "sops":
             after = root.entries[number + 1][0].start if number + 1 < len(root.entries) else len(text)
             metadata = (key.start, after)
-        elif key.text in SECTIONS and value.entries:
-            spans += _section(text, key, value, value.entries)
-    return SecretLayout(tuple(sorted(spans, key=lambda one: one.start)), metadata)
+        elif key.text in SECTIONS:
+            first = min(first, key.start)
+            spans += _section(text, key, value, value.entries) if value.entries else ()
+    hidden = {span.start for span in spans if span.is_comment}
+    comments = tuple(span for span in find_comments(text) if span[0] not in hidden)
+    return SecretLayout(tuple(sorted(spans, key=lambda one: one.start)), metadata, comments, first)
 
 
 def _section(text: str, name: Node, section: Node, entries: tuple[tuple[Node, Node], ...]) -> Iterator[Span]:

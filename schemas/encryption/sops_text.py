@@ -12,16 +12,17 @@ Must never happen: a text is returned that does not open to the values it was ma
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from schemas.encryption import age_armor
 from schemas.encryption.age_armor import Identities
+from schemas.encryption.readable_text import read_readable, refuse_readable
 from schemas.encryption.recipients import parse_recipient
 from schemas.encryption.sealed_error import SealedError, report_malformed, report_tampered, report_unsupported
-from schemas.encryption.secret_layout import SECTIONS, Span, read_layout
+from schemas.encryption.secret_layout import SECTIONS, SecretLayout, Span, read_layout
 from schemas.encryption.sops_document import (
     ENCRYPTED_REGEX,
     METADATA,
@@ -53,12 +54,14 @@ Random = Callable[[int], bytes]
 
 @dataclass(frozen=True, repr=False)
 class RevealedSecret:
-    """The readable text, and what is needed to encrypt what did not change as it was."""
+    """The readable text, and what is needed to encrypt what did not change as it was. `readable` are the texts that were not encrypted."""
 
     text: str
     data_key: bytes
     wrapped: Mapping[str, str]
     sealed: Mapping[tuple[tuple[str, ...], bytes], str]
+    readable: frozenset[str] = frozenset()
+    other_keys: tuple[str, ...] = ()
 
 
 def open_text(text: str, identities: Identities) -> RevealedSecret:
@@ -69,6 +72,7 @@ def open_text(text: str, identities: Identities) -> RevealedSecret:
     opened = open_with_key((body,), metadata, key)
     layout = read_layout(text)
     plains = {path: plain for path, plain in opened.documents[0] if metadata.is_encrypted(path)}
+    _refuse_other_rules(plains, layout)
     sealed: dict[tuple[tuple[str, ...], bytes], str] = {}
     edits = [(*layout.metadata, "")]
     for span in layout.spans:
@@ -86,7 +90,21 @@ def open_text(text: str, identities: Identities) -> RevealedSecret:
             continue
         sealed[span.path, plain.data] = written
         edits.append((span.start, span.end, new))
-    return RevealedSecret(_splice(text, edits), key, wrapped_by_recipient(metadata), sealed)
+    readable = read_readable(text, layout, body)
+    return RevealedSecret(
+        _splice(text, edits), key, wrapped_by_recipient(metadata), sealed, readable, metadata.other_keys
+    )
+
+
+def _refuse_other_rules(paths: Collection[tuple[str, ...]], layout: SecretLayout) -> None:
+    """A value that another rule encrypted, such as an annotation: its text belongs to the data key, which does not outlive an edit."""
+    known = {span.path for span in layout.spans if not span.is_comment}
+    for path in paths:
+        if path not in known:
+            raise report_unsupported(
+                f"it is encrypted, and gitvirt encrypts {' and '.join(SECTIONS)} alone; change the file with sops",
+                ".".join(path),
+            )
 
 
 def seal_text(
@@ -95,16 +113,19 @@ def seal_text(
     now: datetime,
     before: RevealedSecret | None = None,
     random: Random = secrets.token_bytes,
+    has_new_key: bool = False,
 ) -> str:
-    """Encrypts the text of a Secret. With `before`, its data key stays if all its recipients do. Raises SealedError, ValueError."""
+    """Encrypts the text of a Secret. With `before`, its data key stays if all its recipients do. Raises SealedError, ValueError; a
+    SealedError also where a comment or a value would be readable that was not before."""
     body = read_body(text)
     if METADATA in body:
         raise report_unsupported("it is encrypted already", METADATA)
-    keeps_key = before is not None and set(before.wrapped) <= set(recipients)
+    keeps_key = before is not None and set(before.wrapped) <= set(recipients) and not has_new_key
     kept = before if keeps_key else None
     key = kept.data_key if kept is not None else random(KEY_BYTES)
     known = kept.sealed if kept is not None else {}
     layout = read_layout(text)
+    refuse_readable(text, layout, body, _values_of(body, before), before.readable if before else ())
     edits = []
     for span in layout.spans:
         plain = _plain_at(text, span, body)
@@ -154,6 +175,14 @@ def read_body(text: str) -> dict[str, Any]:
     if len(values) != 1 or not isinstance(values[0], dict):
         raise report_unsupported("the file has to be one Secret and nothing else")
     return {str(key): value for key, value in values[0].items()}
+
+
+def _values_of(
+    body: Mapping[str, Any], before: RevealedSecret | None
+) -> tuple[tuple[tuple[str, ...], bytes], ...]:
+    """The values by path, those before an edit too."""
+    now = ((path, plain_of(value).data) for path, value in walk(body) if path[0] in SECTIONS)
+    return (*now, *(each for each in before.sealed if len(each[0]) > 1)) if before else tuple(now)
 
 
 def _plain_at(text: str, span: Span, body: Mapping[str, Any]) -> Plain:

@@ -19,6 +19,9 @@ _NOT_1_1 = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 # JSON writes some characters as a pair of escapes, which YAML 1.1 does not know.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
+# Outside of scalars: libyaml takes each `#` there for the start of a comment.
+_COMMENT = re.compile(r"#([^\n]*)")
+
 # libyaml's time grows with the square of the depth. The reader refuses texts at half of it.
 _MAX_DEPTH = 2 * MAX_DEPTH
 
@@ -124,6 +127,20 @@ def compose_document(text: str) -> Node | None:
     except yaml.YAMLError:
         return None
     return _node(root) if root is not None else None
+
+
+def find_comments(text: str) -> Iterator[tuple[int, int]]:
+    """The comments of a text that `compose_document` reads: from behind each `#` to the end of its line. A `#` within a scalar begins none."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    tokens = yaml.scan(_SURROGATE.sub(r"\\ue0ff", _NOT_1_1.sub("x", text)), Loader=loader)
+    marks = [(one.start_mark, one.end_mark) for one in tokens if isinstance(one, yaml.ScalarToken)]
+    at = 0
+    for start, end in (*((start.index, end.index) for start, end in marks), (len(text), len(text))):
+        for match in _COMMENT.finditer(text, at, start):
+            yield match.span(1)
+        at = end
 
 
 def _node(found: Any) -> Node:

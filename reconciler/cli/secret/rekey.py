@@ -135,7 +135,8 @@ def encrypt_again(
 ) -> str:
     if not has_new_key:
         return rewrap_text(text, recipients, identities)
-    return seal_text(open_text(text, identities).text, recipients, datetime.now(UTC))
+    opened = open_text(text, identities)
+    return seal_text(opened.text, recipients, datetime.now(UTC), opened, has_new_key=True)
 
 
 def name_holders(found: SecretFiles, recipients: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from schemas.encryption.age_armor import Identities
 from schemas.encryption.sealed_error import SealedError, SealedReason
 from schemas.encryption.sops_document import open_documents, read_metadata, unwrap
 from schemas.encryption.sops_text import open_text, read_body, rewrap_text, seal_text
-from schemas.encryption.sops_values import nonce_of, open_value
+from schemas.encryption.sops_values import NONCE_BYTES, Plain, nonce_of, open_value, seal_value
 from schemas.reader import Unreadable, read
 from tests.schemas.encryption.keys import ADMIN, ADMIN_PUBLIC, HOST, HOST_PUBLIC, PLAIN, VALUES, golden
 
@@ -88,7 +88,7 @@ TEXTS = {
     "words": "a: yes\n  b: 'no'\n  c: \"~\"\n  d: '12'\n  e: null-ish\n  f: 'true'",
     "blocks": "a: |-\n    one\n    two\n  b: >\n    three\n    four\n\n  c: |+\n    five\n\n  d: '#no comment'",
     "characters": 'a: "\\u0001\\t\\u00e9\\U0001F600"\n  b: "tab\\there"\n  c: "\\n\\n"\n  d: "  x  \\n y\\n"\n  e: "x\\r\\ny"',
-    "comments": "# one\n  a: b#c # two\n\n  # three\n  d: 'e # f'\n  # four\n# five",
+    "comments": "# one\n  a: b#c # two\n\n  # three\n  d: 'e # f'\n  # four",
     "keys": "a.b_c-1: x\n  ssh-privatekey: y\n  '1': z",
 }
 
@@ -223,6 +223,81 @@ def test_nothing_of_a_value_is_in_a_text_of_the_types() -> None:
     for each in (opened, documents, ADMIN, documents.values(0, "stringData")):
         assert "correct horse" not in repr(each)
         assert base64.b64encode(opened.data_key).decode() not in repr(each)
+
+
+SMALL = "# top\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n    user: shop\n    password: swordfish-and-chips\n"
+LEAKS = {
+    "the last key": (SMALL + "    port: x\n", SMALL + "#    port: x\n", "comment of line 8"),
+    "the last key of the value": (SMALL, SMALL.replace("    password", "#    password"), "comment of line 7"),
+    "beside the section": (SMALL, SMALL.replace("stringData:", "stringData: # x"), "comment of line 5"),
+    "below another key": (SMALL, SMALL + "type: Opaque # x\n", "comment of line 8"),
+    "no key is left": (SMALL, "stringData:".join((SMALL.split("stringData:")[0], "\n# user: shop\n")), "comment of line 6"),
+    "above the section": (SMALL, SMALL.replace("# top", "# was swordfish-and-chips"), "comment of line 1 has the value of stringData.password"),
+    "an old value": (SMALL, SMALL.replace("# top", "# was swordfish-and-chips").replace("password: swordfish-and-chips", "password: new"), "comment of line 1"),
+    "a line of a value": (SMALL, SMALL.replace("# top", "# second line").replace("shop", "|\n        first line\n        second line"), "comment of line 1"),
+    "a label": (SMALL, SMALL.replace("{name: a}", "{name: a, labels: {b: swordfish-and-chips}}"), "metadata.labels.b has the value of stringData.password"),
+    "what base64 encodes": (SMALL, SMALL.replace("# top", "# chips and fish") + "data:\n    z: Y2hpcHMgYW5kIGZpc2g=\n", "the value of data.z"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_no_edit_makes_a_value_readable(name: str) -> None:
+    first, after, want = LEAKS[name]
+    opened = open_text(seal_text(first, [ADMIN_PUBLIC], NOW), ADMIN)
+    assert opened.text == first
+    for before in (opened, None):
+        if before is None and name == "an old value":
+            continue  # a new text has no old value
+        with pytest.raises(SealedError, match=want) as refused:
+            seal_text(after, [ADMIN_PUBLIC], NOW, before)
+        assert "swordfish" not in str(refused.value)
+
+
+READABLE = {
+    "indented": SMALL + "    # password: swordfish-and-chips\n",
+    "between values": SMALL.replace("    password", "# was swordfish-and-chips\n    password"),
+    "in a block": SMALL + "    config: |\n        # swordfish-and-chips\n",
+    "a word of a comment": SMALL.replace("# top", "# the shop"),
+    "not a comment": SMALL.replace("{name: a}", "{name: a, annotations: {b: '# x', c: d#e}}") + "type: a#b\n",
+    "in a list": SMALL.replace("{name: a}", "{name: a, finalizers: [x, 'y # z']}"),
+}
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_comments_that_are_encrypted_or_harmless_are_accepted(name: str) -> None:
+    sealed = seal_text(READABLE[name], [ADMIN_PUBLIC], NOW)
+    assert "swordfish" not in sealed
+    assert read_body(open_text(sealed, ADMIN).text) == read_body(READABLE[name])
+
+
+def test_what_was_readable_before_prevents_no_new_data_key() -> None:
+    """A comment that sops left readable is in Git already; a reader that goes is closed out all the same, and nothing new gets readable."""
+    sealed = seal_text(SMALL, [ADMIN_PUBLIC, HOST_PUBLIC], NOW)
+    sealed = sealed.replace("sops:", "# old\nsops:").replace("# top", "# swordfish-and-chips")
+    opened = open_text(sealed, ADMIN)
+    again = seal_text(opened.text, [ADMIN_PUBLIC], NOW, opened, has_new_key=True)
+    assert read_body(open_text(again, ADMIN).text) == read_body(SMALL)
+    with pytest.raises(SealedError, match="comment of line"):
+        seal_text(opened.text.replace("# old", "# new"), [ADMIN_PUBLIC], NOW, opened)
+
+
+def test_what_another_rule_encrypted_is_refused_and_not_destroyed() -> None:
+    """As `sops encrypt --encrypted-regex '^(data|stringData|annotations)$'` leaves it."""
+    sealed = seal_with_rule(SMALL.replace("{name: a}", "\n    name: a\n    annotations:\n        x: hidden"))
+    assert values_of(sealed, ADMIN)["user"] == b"shop"
+    with pytest.raises(SealedError, match=r"metadata\.annotations\.x") as refused:
+        open_text(sealed, ADMIN)
+    assert refused.value.reason is SealedReason.UNSUPPORTED
+    assert values_of(rewrap_text(sealed, [ADMIN_PUBLIC, HOST_PUBLIC], ADMIN), HOST)["user"] == b"shop"
+
+
+def seal_with_rule(text: str) -> str:
+    """Encrypted with another rule, which encrypts the annotation x as well. The MAC is over the values, so it stays."""
+    sealed = seal_text(text, [ADMIN_PUBLIC], NOW)
+    key = unwrap(read_metadata(read_body(sealed)), ADMIN)
+    hidden = seal_value(Plain(b"hidden"), key, "metadata:annotations:x:", bytes(NONCE_BYTES))
+    rule = "^(data|stringData|annotations)$"
+    return sealed.replace("x: hidden", f"x: {hidden}").replace("^(data|stringData)$", rule)
 
 
 def test_what_cannot_be_edited_in_place_is_refused_with_the_cause() -> None:
