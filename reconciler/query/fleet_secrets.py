@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
-from reconciler.query.documents import Progress, load
+from reconciler.query.documents import Progress, WorkerLostError, load
 from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.inventory import read_inventory
 from reconciler.query.policy import read_policy
@@ -65,7 +65,10 @@ def read_fleet_secrets(
     is_ignored, _ = read_ignored_paths(source)
     listing = source.listing(is_ignored)
     manifests = [path for path in listing.files if files.is_declaring(path, policy)]
-    loaded = load(source, manifests, policy, {}, progress)
+    try:
+        loaded = load(source, manifests, policy, {}, progress)
+    except WorkerLostError:
+        loaded = load(source, manifests, policy, {}, progress, may_fork=False)
     tree = Tree(tuple(loaded.entries), frozenset(loaded.refused), tuple(loaded.unreadable))
     keys = policy.secret_keys
     uses = find_secret_uses(tree, keys, policy.has_open_pools, announced) if keys is not None else {}

@@ -5,6 +5,8 @@ This process works too: it takes a batch whenever the others have enough to do, 
 Workers share the memory of this process, so nothing is sent to them but the number of a batch. A worker that the system kills (out of memory)
 ends the whole run with WorkerLostError: whoever goes on without its batch takes what is in it for removed.
 
+Where no worker can be started, as in a container without semaphores (/dev/shm is missing or read-only), this process does all of it.
+
 Limits: not in a process with other threads, such as one that serves gRPC; `fork` copies their locks as they are.
 """
 
@@ -45,19 +47,22 @@ def share_batches(count: int, task: Task[T], processes: int) -> Iterator[tuple[i
     reading, the pool ends its workers before this returns."""
     gc.freeze()  # what exists already is shared with the others, as long as no process writes to it
     others = processes - 1
-    context = multiprocessing.get_context("fork")
 
     def work(number: int) -> Any:
         return task.pack(task.work(number))
 
-    with ProcessPoolExecutor(others, context, initializer=start_worker, initargs=(work,)) as pool:
+    workers = make_pool(others, work)
+    if workers is None:
+        yield from ((number, task.work(number)) for number in range(count))
+        return
+    with workers as pool:
         waiting = deque(range(count))
         running: dict[Future[Any], int] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < AHEAD * others:
                     number = waiting.popleft()
-                    running[pool.submit(run_batch, number)] = number
+                    running[submit(pool, number)] = number
                 if waiting:
                     number = waiting.popleft()
                     yield number, task.work(number)
@@ -66,6 +71,23 @@ def share_batches(count: int, task: Task[T], processes: int) -> Iterator[tuple[i
                     yield running.pop(future), task.unpack(future.result())
         except BrokenProcessPool as error:
             raise WorkerLostError from error
+
+
+def make_pool(processes: int, work: Work) -> ProcessPoolExecutor | None:
+    """None where the system has no semaphores for it."""
+    context = multiprocessing.get_context("fork")
+    try:
+        return ProcessPoolExecutor(processes, context, initializer=start_worker, initargs=(work,))
+    except (OSError, NotImplementedError):
+        return None
+
+
+def submit(pool: ProcessPoolExecutor, number: int) -> Future[Any]:
+    """This starts a worker where one more is allowed, which fails where the system allows no more processes."""
+    try:
+        return pool.submit(run_batch, number)
+    except OSError as error:
+        raise WorkerLostError from error
 
 
 def start_worker(work: Work) -> None:

@@ -41,9 +41,13 @@ class Hidden:
         heads = {name: stage.fleet.head(REPORTS + name) for name in stage.hosts}
         self.since = stage.time.ms, heads
 
-    def end(self) -> None:
-        """Every host has reported, and applies the `live` that was put back."""
+    def end(self, stage: Stage) -> None:
+        """Every host has reported, and applies the `live` that was put back. What that assigns where it is, or is gone, is hidden no more."""
         self.since = None
+        before, self.things = self.things, set()
+        for name in stage.hosts:
+            self.hide(stage, name)
+        self.things &= before
 
     def hide_silent(self, stage: Stage) -> None:
         """What hosts have that did not report since a reconciler began."""

@@ -103,7 +103,7 @@ class Laws:
             ):
                 return False
         self.reports, self.head, self.uids, self.assigned = None, None, {}, set()
-        stage.hidden.end()
+        stage.hidden.end(stage)
         # A host that only waited for its grant does not show that `live` is older: that one has the object elsewhere.
         places = {one.metadata.uid: _pool_of(one) for one in stage.live().objects()}
         stage.remains |= {

@@ -8,7 +8,8 @@ Three gates, each narrower than the one before. What stops at one is never acted
     Authority.is_ours                 is the report of this fleet, by this poollet, signed        all of it is refused
     Authority.owns                    is the poollet the one that owns the pool                   refused; CLAIM_REFUSED on the object
                                                                                                   or the pool
-    the grant                         does the host that wrote it have the pool's grant           ignored
+    the grant                         does the host that wrote it have the pool's grant, or, while  ignored
+                                      `live` is lost, announce a pool that no host has
 
 What an entry says of an object then depends on what `live` orders:
 

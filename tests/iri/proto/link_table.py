@@ -40,7 +40,7 @@ AGENT_MESSAGES = {
     "5 number uint64",
     "LiveMoved": "1 commit string",
     "Offer": f"1 id string; 2 objects *OfferedObject; 3 reserve {DURATION}",
-    "OfferedObject": "1 kind string; 2 namespace string; 3 name string; 4 uid string; 5 pool string; 6 epoch int64; 7 charge string>int64; "
+    "OfferedObject": "1 kind string; 2 namespace string; 3 name string; 4 uid string; 5 pool string; 6 epoch int64; "
     "8 manifest bytes",
     "OpenPipe": "1 id string; kind: 2 console ConsoleTarget; 3 logs LogsTarget; 4 forward ForwardTarget .; 5 client string",
     "ClosePipe": "1 id string",

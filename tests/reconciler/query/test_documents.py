@@ -95,6 +95,28 @@ def test_a_killed_process_is_reported_without_a_hang() -> None:
         list(parse_in_parallel(source, batches, {}, 2))
 
 
+def test_one_process_loads_all_where_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container without /dev/shm."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    one = load(Made(), 1)
+    monkeypatch.setattr("reconciler.query.worker_pool.ProcessPoolExecutor", refuse)
+    several = load(Made(), 2)
+    assert several.entries == one.entries
+    assert sorted(several.problems) == sorted(one.problems)
+
+
+def test_a_system_without_room_for_another_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("os.fork", refuse)
+    with pytest.raises(WorkerLostError):
+        list(parse_in_parallel(Made(), [[f"{number:05}.yaml"] for number in range(4)], {}, 2))
+
+
 def test_files_that_are_as_they_were(tmp_path: Path) -> None:
     init(tmp_path)
     for path, text in {"a.yaml": "same", "b.yaml": "changed"}.items():
