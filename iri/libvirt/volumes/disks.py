@@ -219,14 +219,29 @@ class VolumeDisks:
         if disk.connection is None:
             return self._prepare_local(machine_id, disk)
         secret_name = _secret_name(machine_id, disk.name)
-        passphrase = disk.connection.encryption_data.get(PASSPHRASE)
-        luks = self._passphrases.put(secret_name, passphrase) if passphrase else ""
         found = parse_connection(disk.connection, self._volumes.backends.folders())
+        passphrase = disk.connection.encryption_data.get(PASSPHRASE)
+        luks = self._luks_secret(found.volume_id, secret_name, passphrase) if passphrase else ""
         where = found.where
         if isinstance(where, RbdSource):
             where = replace(where, secret_id=self._passphrases.put(secret_name, found.key, "ceph"))
         source = DiskSource(where=where, luks_secret_id=luks, iops=found.iops, bytes_per_second=found.tps)
         return PreparedDisk(source=source)
+
+    def _luks_secret(self, volume_id: str, secret_name: str, passphrase: bytes) -> str:
+        """The id of the secret that opens the disk. A volume that this host has formatted keeps the passphrase of that moment, in its
+        own secret: the spec's may have changed since, and would lock its data. Any other disk has the passphrase of the spec."""
+        entry = self._volumes.entry(volume_id) if volume_id else None
+        record = entry.record if entry is not None else None
+        if (
+            isinstance(record, VolumeRecord)
+            and record.is_encrypted
+            and not record.source.snapshot_data_source
+        ):
+            own = self._passphrases.find(record.name)
+            if own:
+                return own
+        return self._passphrases.put(secret_name, passphrase)
 
     def _prepare_local(self, machine_id: str, disk: Disk) -> PreparedDisk:
         """A full pool is relieved of unused images before the next attempt."""

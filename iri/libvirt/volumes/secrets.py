@@ -7,7 +7,8 @@
     key of a Ceph pool         yes       at each start                    when the settings no longer have the pool
 
 (*) In Ceph pools the runtime itself must read it back, until the volume is created. A start drops secrets of names that are not in
-use. A new LUKS container is tried several times: QEMU measures how fast the host is, which fails by chance on a busy one.
+use. Machines on the volume's host open it by the volume's own secret, which nothing overwrites; a disk has one of its own where there is none: in
+Ceph, for a copy of a snapshot, and after libvirt has lost its secrets. A new LUKS container is tried several times: QEMU measures how fast the host is, which fails by chance on a busy one.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ class Passphrases:
     def value(self, name: str) -> bytes:
         """Only of one that is not private."""
         return self._secrets.value(self.id(name))
+
+    def find(self, name: str) -> str:
+        """The id of a passphrase that libvirt has; empty where it has none, or has lost it."""
+        found = self._secrets.find_by_usage(names.secret_usage(name))
+        return found[0] if found is not None else ""
 
     def drop(self, name: str, type: SecretType = "volume") -> None:
         self._secrets.drop(self.id(name, type))

@@ -8,7 +8,8 @@ something else in its place. What keeps its device meanwhile blocks the disk tha
     ready                                       is detached, and the new one attached
     not ready                                   stays, unless another entry or another machine is to have it (replaced.py)
 
-Must never happen: a volume is attached to two machines at a time; a local disk is recreated, which would destroy its data.
+Must never happen: a volume is attached to two machines at a time; a local disk is recreated, which would destroy its data; the passphrase of an
+encrypted volume is replaced by one that does not open it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from poollet.decide.secrets import NotReady
 from schemas.effects.field_change import FieldChange
 from schemas.kinds import Kind
 
+ENCRYPTION_KEY = "encryptionKey"
 FIRST_BOOT_ATTRIBUTES = frozenset({"gateway", "dns"})
 Device = TypeVar("Device", Disk, RuntimeNetworkInterface)
 
@@ -77,8 +79,10 @@ def diff_disks(
             detach.append(DetachVolume(name))
         elif fault := check_local_disk(found, desired):
             blocked.append(fault)
-        elif differs(found, desired):
-            attach.append(UpdateVolume(desired))
+        else:
+            kept, faults = keep_encryption(found, desired)
+            blocked += faults
+            attach += [UpdateVolume(kept)] if differs(found, kept) else []
     leaves = {change.name for change in detach}
     devices = {disk.device: name for name, disk in has.items() if disk.device and name not in leaves}
     ordered, waiting = order_by_device(attach, devices)
@@ -184,6 +188,22 @@ def check_local_disk(found: Disk, desired: Disk) -> NotReady | None:
         if change.old != change.new and (why := why_immutable(change)):
             return NotReady("LocalDiskDiffers", why)
     return None
+
+
+def keep_encryption(found: Disk, desired: Disk) -> tuple[Disk, tuple[NotReady, ...]]:
+    """With the encryption data that the volume is attached with, and why that of the Secret is not used. The passphrase was set when the volume
+    was created: a later value does not open it, and its guest would not start again. Other keys of the Secret are not of the volume."""
+    has, wanted = found.connection, desired.connection
+    if has is None or wanted is None or not has.encryption_data:
+        return desired, ()
+    kept = replace(desired, connection=replace(wanted, encryption_data=has.encryption_data))
+    if has.encryption_data.get(ENCRYPTION_KEY) == wanted.encryption_data.get(ENCRYPTION_KEY):
+        return kept, ()
+    message = (
+        f"volume {found.name} keeps the passphrase that it is attached with: {ENCRYPTION_KEY} in its Secret is another one now, which does not "
+        "change the volume; restore the former value, or, if it was the wrong one, detach the volume and attach it again"
+    )
+    return kept, (NotReady("EncryptionKeyDiffers", message),)
 
 
 def differs(found: Disk, desired: Disk) -> bool:

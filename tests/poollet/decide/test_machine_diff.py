@@ -78,6 +78,7 @@ def with_interfaces(*interfaces: RuntimeNetworkInterface, leaving: tuple[str, ..
 
 Disks = tuple[tuple[str, Disk | NotReady], ...]
 Holders = Mapping[str, set[str]]
+FORMER, LATER = {"encryptionKey": b"former"}, {"encryptionKey": b"later"}
 DATA: Disks = (("data", disk()),)
 
 # desired disks, the machine, who has which handle, the changes, the reasons of what is blocked
@@ -139,6 +140,48 @@ DISKS: dict[str, tuple[Disks, RuntimeMachine, Holders, tuple[RuntimeChange, ...]
         there(access(disk(), secret_data={"key": b"old"})),
         {},
         (UpdateVolume(access(disk(), secret_data={"key": b"new"})),),
+        (),
+    ),
+    "another passphrase of an encrypted volume": (
+        (("data", access(disk(), encryption_data=LATER)),),
+        there(access(disk(), encryption_data=FORMER)),
+        {},
+        (),
+        ("EncryptionKeyDiffers",),
+    ),
+    "another passphrase, and other attributes": (
+        (("data", access(disk(), encryption_data=LATER, attributes={"monitors": "b"})),),
+        there(access(disk(), encryption_data=FORMER)),
+        {},
+        (UpdateVolume(access(disk(), encryption_data=FORMER, attributes={"monitors": "b"})),),
+        ("EncryptionKeyDiffers",),
+    ),
+    "no passphrase any more": (
+        DATA,
+        there(access(disk(), encryption_data=FORMER)),
+        {},
+        (),
+        ("EncryptionKeyDiffers",),
+    ),
+    "another value beside the passphrase": (
+        (("data", access(disk(), encryption_data={**FORMER, "note": b"x"})),),
+        there(access(disk(), encryption_data=FORMER)),
+        {},
+        (),
+        (),
+    ),
+    "a passphrase that the host does not have": (
+        (("data", access(disk(), encryption_data=LATER)),),
+        there(disk()),
+        {},
+        (UpdateVolume(access(disk(), encryption_data=LATER)),),
+        (),
+    ),
+    "another passphrase for another volume": (
+        (("data", access(disk("h2"), encryption_data=LATER)),),
+        there(access(disk(), encryption_data=FORMER)),
+        {},
+        (DetachVolume("data"),),
         (),
     ),
     "other attributes": (

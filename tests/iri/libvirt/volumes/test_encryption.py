@@ -22,6 +22,7 @@ from iri.volume import (
 )
 from tests.iri.contract.subject import MIB, Subject
 from tests.iri.libvirt.volumes.stand import Stand
+from tests.iri.libvirt.volumes.test_disks import MACHINE, connect
 from tests.servers.libvirtd import Libvirtd
 
 PASSPHRASE = b"correct horse"
@@ -67,11 +68,33 @@ def test_encrypted_volume_is_created_grown_copied_and_deleted_with_its_secret(
     )
     assert "69 6d 61 67 65" in read.stdout  # "image"
 
+    assert_that_a_volume_keeps_its_passphrase(stand, volume, restored)
+
     subject.remove_fully(RuntimeSnapshot, snapshot.id)
     subject.remove_fully(RuntimeVolume, restored.id)
     subject.remove_fully(RuntimeVolume, volume.id)
     assert stand.files() == []
     assert volume.id not in libvirtd.virsh("secret-list").stdout
+
+
+def assert_that_a_volume_keeps_its_passphrase(
+    stand: Stand, volume: RuntimeVolume, copy: RuntimeVolume
+) -> None:
+    """A spec with another passphrase opens it by the secret of its creation. For a copy of a snapshot that secret is of another volume, and after
+    libvirt has lost it there is none: then the passphrase of the spec is all there is."""
+    passphrases = stand.volumes.passphrases
+    own, other = f"volume-{volume.id}", {"encryptionKey": b"another"}
+
+    def opened_by(volume: RuntimeVolume) -> str:
+        return stand.disks.prepare(MACHINE, connect(volume, encryption_data=other)).source.luks_secret_id
+
+    assert opened_by(volume) == passphrases.id(own) == passphrases.find(own)
+    disk = opened_by(copy)
+    assert disk not in ("", passphrases.id(own), passphrases.id(f"volume-{copy.id}"))
+    passphrases.drop(own)
+    assert opened_by(volume) == disk
+    passphrases.put(own, PASSPHRASE)
+    stand.disks.forget(MACHINE)
 
 
 def test_secret_of_a_volume_that_was_never_created_is_deleted(stand: Stand, libvirtd: Libvirtd) -> None:
