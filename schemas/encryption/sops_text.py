@@ -63,6 +63,11 @@ class RevealedSecret:
     readable: frozenset[str] = frozenset()
     other_keys: tuple[str, ...] = ()
 
+    def shares_value(self, text: str) -> bool:
+        """Whether a text after an edit has one of the values."""
+        before = {data for path, data in self.sealed if len(path) > 1 and data}
+        return any(data in before for _, data in _values_of(read_body(text), None))
+
 
 def open_text(text: str, identities: Identities) -> RevealedSecret:
     """Decrypts values and comments where they are, and removes the metadata. Raises SealedError."""

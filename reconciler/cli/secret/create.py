@@ -20,6 +20,7 @@ from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.readable import check_readable, edit_readable
+from reconciler.cli.secret.sealing import keys_of
 from reconciler.cli.terminal import err, printable
 from schemas import live_layout
 from schemas.encryption.sealed_error import SealedError
@@ -95,14 +96,8 @@ def check_path(text: str) -> str:
 
 
 def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:
-    """A CommandError without admins: then no person could change it again."""
-    keys = found.secrets.keys
-    assert keys is not None, "the settings were checked"
-    if not keys.admins:
-        cause = "gitvirt.yaml has no secrets.admins, so no person could read or change it"
-        raise CommandError(
-            cause, "list your public key there: `age-keygen -y FILE`, or your ssh-ed25519 .pub line"
-        )
+    """For those who have to read it, with a note of who cannot. A CommandError for a text that cannot be encrypted."""
+    keys = keys_of(found)
     use = found.secrets.use((key.namespace, key.name))
     if not use.consumers:
         note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
@@ -115,7 +110,7 @@ def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:
     try:
         return seal_text(text, required_recipients(use, keys), datetime.now(UTC)).encode()
     except SealedError as error:
-        raise CommandError(f"{key} cannot be encrypted: {error}", "write one Secret in block style") from None
+        raise CommandError(f"{key} cannot be encrypted: {error}", "correct the text") from None
 
 
 def read_values(arguments: argparse.Namespace) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from reconciler.cli.exits import CommandError, Exit
@@ -16,6 +17,7 @@ from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
 from reconciler.cli.secret.readable import check_readable, edit_readable
+from reconciler.cli.secret.sealing import describe, keys_of, refuse_other_keys, warn_former
 from reconciler.cli.terminal import printable
 from schemas.encryption.age_armor import Identities
 from schemas.encryption.sealed_error import SealedError
@@ -28,27 +30,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_name(parser)
 
 
+@dataclass(frozen=True, slots=True)
+class EditedSecret:
+    """`gone` could read it until now; `has_same_value`: a value that they could read is in it still."""
+
+    data: bytes
+    gone: tuple[str, ...]
+    has_same_value: bool
+
+    @property
+    def sentence(self) -> str:
+        return f"is changed and is closed to {', '.join(self.gone)}" if self.gone else "is changed"
+
+
 def run(arguments: argparse.Namespace) -> int:
     key, identities = files.read_key(arguments, arguments.name), read_keys(arguments)
     with files.open_files(arguments) as found:
         path = found.find(key).path
         before = found.text(path)
         opened = reveal(before, path, identities)
+        refuse_other_keys(path, opened.other_keys)
+        keys_of(found)
     after = edit_readable(path, opened.text, os.environ)
     if after != opened.text:
         check_readable(after, key)
+    former: list[str] = []
 
     def compute(newest: SecretFiles) -> MutationResult:
         if newest.text(path) != before:
             raise CommandError(f"{printable(path)} changed meanwhile; nothing was changed", "edit it again")
         if after == opened.text:
             return files.edit_result("edit", [ObjectChange(key, "as it was", "")], [])
-        sealed = seal_edited(newest, key, after, opened)
+        made = seal_edited(newest, key, after, opened)
+        former[:] = made.gone if made.has_same_value else ()
         return files.edit_result(
-            "edit", [ObjectChange(key, "is changed", path)], [FileEdit(path, before.encode(), sealed)]
+            "edit", [ObjectChange(key, made.sentence, path)], [FileEdit(path, before.encode(), made.data)]
         )
 
-    files.apply(arguments, compute)
+    result = files.apply(arguments, compute)
+    warn_former(key, former, result.commit)
     return Exit.OK
 
 
@@ -60,21 +80,18 @@ def reveal(text: str, path: str, identities: Identities) -> RevealedSecret:
         raise describe(path, error) from None
 
 
-def describe(path: str, error: SealedError) -> CommandError:
-    cure = "name another private key with --key, or see `gitvirt secret check` for who can open it"
-    return CommandError(f"{printable(path)} cannot be opened: {error}", cure)
-
-
-def seal_edited(found: SecretFiles, key: Key, text: str, opened: RevealedSecret) -> bytes:
+def seal_edited(found: SecretFiles, key: Key, text: str, opened: RevealedSecret) -> EditedSecret:
     """For those who have to read it now; while it is unknown who that is, no reader loses the right."""
-    keys = found.secrets.keys
-    assert keys is not None, "the settings were checked"
+    refuse_other_keys(found.find(key).path, opened.other_keys)
+    keys = keys_of(found)
     recipients = required_recipients(
         found.secrets.use((key.namespace, key.name)), keys, tuple(opened.wrapped)
     )
     if not found.secrets.is_complete:
         recipients = tuple(dict.fromkeys((*opened.wrapped, *recipients)))
     try:
-        return seal_text(text, recipients, datetime.now(UTC), opened).encode()
+        sealed = seal_text(text, recipients, datetime.now(UTC), opened).encode()
     except SealedError as error:
-        raise CommandError(f"{key} cannot be encrypted: {error}", "write one Secret in block style") from None
+        raise CommandError(f"{key} cannot be encrypted: {error}", "correct the text") from None
+    gone = found.name_holders(set(opened.wrapped) - set(recipients))
+    return EditedSecret(sealed, gone, opened.shares_value(text))

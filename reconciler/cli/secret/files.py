@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -85,6 +85,9 @@ class SecretFiles:
         """For people: a host's name, `admins`, or the end of a key that is not known."""
         return self.holders.get(recipient, shorten(recipient)) or ADMINS
 
+    def name_holders(self, recipients: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted({self.name_holder(one) for one in recipients}))
+
     def text(self, path: str) -> str:
         data = self.source.read(path)
         if isinstance(data, Problem):
@@ -129,8 +132,8 @@ def check_files(files: SecretFiles) -> SecretFiles:
 Compute = Callable[[SecretFiles], MutationResult]
 
 
-def apply(arguments: argparse.Namespace, compute: Compute, is_final: bool = False) -> MutationResult:
-    """Computes the edits and makes them. `is_final`: what a person typed is not computed again from a newer source."""
+def apply(arguments: argparse.Namespace, compute: Compute) -> MutationResult:
+    """Computes the edits and makes them. `compute` refuses what a person typed for another text."""
     with open_files(arguments) as files:
         for turn in range(change.TRIES):
             result = compute(files)
@@ -149,8 +152,6 @@ def apply(arguments: argparse.Namespace, compute: Compute, is_final: bool = Fals
                 result = replace(result, commit=commit)
                 output.show(out(), result, files.fleet, arguments)
                 return result
-            if is_final:
-                break
             time.sleep(jitter(change.PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
             files = read_files(files.fleet.again())
     raise CommandError("another writer changed the source branch each time", "try again")

@@ -12,16 +12,15 @@ names each such reader. While a file cannot be read, it is unknown who needs a S
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
-from reconciler.cli.secret.edit import describe
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
+from reconciler.cli.secret.sealing import describe, keys_of, refuse_other_keys, warn_former
 from reconciler.cli.terminal import err, printable
 from reconciler.query.fleet_secrets import locks_of
 from schemas.encryption.age_armor import Identities
@@ -90,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     result = files.apply(arguments, compute)
     if not result.objects:
         err().line("every Secret is encrypted for those who have to read it: nothing to change")
-    warn(gone, result.commit)
+    for one in gone:
+        warn_former(one.key, one.gone, result.commit)
     return Exit.OK
 
 
@@ -114,20 +114,16 @@ def rekey(
     came, gone = set(recipients) - before, before - set(recipients)
     if not came and not gone and not is_forced:
         return None
-    if not keys.admins:
-        raise CommandError(
-            "gitvirt.yaml has no secrets.admins", "list the public keys of those who may change Secrets there"
-        )
-    if (gone or is_forced) and locks[0].other_keys:
-        cause = f"{printable(entry.path)} is encrypted for {', '.join(locks[0].other_keys)} too, which gitvirt cannot do again"
-        raise CommandError(cause, "remove those with `sops rotate`, or leave them out of the file")
+    keys_of(found)
+    if gone or is_forced:
+        refuse_other_keys(entry.path, locks[0].other_keys)
     text = found.text(entry.path)
     try:
         after = encrypt_again(text, recipients, identities, has_new_key=bool(gone) or is_forced)
     except SealedError as error:
         raise describe(entry.path, error) from None
     edit = FileEdit(entry.path, text.encode(), after.encode())
-    return Rekeyed(entry.key, edit, name_holders(found, came), name_holders(found, gone))
+    return Rekeyed(entry.key, edit, found.name_holders(came), found.name_holders(gone))
 
 
 def encrypt_again(
@@ -137,18 +133,3 @@ def encrypt_again(
         return rewrap_text(text, recipients, identities)
     opened = open_text(text, identities)
     return seal_text(opened.text, recipients, datetime.now(UTC), opened, has_new_key=True)
-
-
-def name_holders(found: SecretFiles, recipients: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({found.name_holder(one) for one in recipients}))
-
-
-def warn(gone: list[Rekeyed], commit: str) -> None:
-    """Encryption takes nothing back."""
-    until = f"commit {commit[:10]}" if commit else "this change"
-    for one in gone:
-        name = f"{one.key.namespace}/{one.key.name}"
-        readers = ", ".join(map(printable, one.gone))
-        err().line(
-            f"rotate the value of {name}: {readers} could read it until {until}; `gitvirt secret edit {name}`"
-        )

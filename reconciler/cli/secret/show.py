@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.secret import files
-from reconciler.cli.secret.edit import describe
 from reconciler.cli.secret.private_keys import read_keys
+from reconciler.cli.secret.sealing import describe
 from reconciler.cli.terminal import out, printable
 from schemas.encryption.open_secret import open_secret
 from schemas.encryption.sealed_error import SealedError

@@ -122,6 +122,20 @@ def readers(keys: Keys, text: str) -> set[str]:
     return {name for name in keys.files if keys.opens(name, text)}
 
 
+@pytest.fixture
+def watching_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An editor that notes which file it got and what was in it."""
+    seen = tmp_path / "seen"
+    script = tmp_path / "editor"
+    script.write_text(
+        f'#!/bin/sh\nls -ld "$(dirname "$1")" > {seen}\necho "$1" >> {seen}\ncat "$1" >> {seen}\n'
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(script))
+    yield seen
+    seen.unlink(missing_ok=True)
+
+
 def test_a_new_secret_is_encrypted_for_admins_and_for_hosts_that_may_need_it(
     fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,20 +281,6 @@ def test_nothing_is_taken_away_while_a_file_cannot_be_read(
     assert readers(keys, after) == readers(keys, before) == {"ann", "rack-b1"}
 
 
-@pytest.fixture
-def watching_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An editor that notes which file it got and what was in it."""
-    seen = tmp_path / "seen"
-    script = tmp_path / "editor"
-    script.write_text(
-        f'#!/bin/sh\nls -ld "$(dirname "$1")" > {seen}\necho "$1" >> {seen}\ncat "$1" >> {seen}\n'
-    )
-    script.chmod(0o700)
-    monkeypatch.setenv("EDITOR", str(script))
-    yield seen
-    seen.unlink(missing_ok=True)
-
-
 def test_the_editor_gets_the_readable_text_on_tmpfs_and_nothing_remains(
     fleet: Path,
     keys: Keys,
@@ -338,6 +338,52 @@ def test_without_the_right_key_each_verb_says_which_file_and_why(
     assert gitvirt("secret", "show", "seed") == Exit.USAGE
     assert "there is no private key" in capsys.readouterr().err
     assert gitvirt("secret", "check") == Exit.OK  # it needs none
+
+
+def test_an_edit_names_the_readers_that_it_closes_out(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(fleet, {"machines/a.yaml": user("a", "seed")}, "a")
+    words = ["--from-file", f"other={keys.files['ann']}"]
+    assert create("seed", monkeypatch, *words) == Exit.OK
+    pull(fleet)
+    push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-b1")}, "pin it")
+    capsys.readouterr()
+    monkeypatch.setenv("EDITOR", "sed -i s/correct/wrong/")
+    assert gitvirt("secret", "edit", "seed") == Exit.OK
+    shown = capsys.readouterr()
+    assert "is changed and is closed to rack-a1, rack-a2" in shown.out
+    assert "rotate the value of default/seed: rack-a1, rack-a2 could read it until commit" in shown.err
+    assert readers(keys, secret_text(fleet, "seed")) == {"ann", "rack-b1"}
+    # Where each value is another one, there is nothing to rotate.
+    push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-a1")}, "pin it elsewhere")
+    monkeypatch.setenv("EDITOR", "sed -i -e 's/wrong/right/' -e '/other/,$d'")
+    assert gitvirt("secret", "edit", "seed") == Exit.OK
+    shown = capsys.readouterr()
+    assert "is closed to rack-b1" in shown.out
+    assert "rotate" not in shown.err
+
+
+def test_an_edit_closes_out_no_admin_and_no_reader_of_another_tool(
+    fleet: Path,
+    keys: Keys,
+    watching_editor: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert create("seed", monkeypatch) == Exit.OK
+    before = secret_text(fleet, "seed")
+    no_admin = settings(keys).replace(f'["{keys.public("ann")}"]'.encode(), b"[]", 1)
+    push(fleet, {"gitvirt.yaml": no_admin}, "remove ann")
+    capsys.readouterr()
+    assert gitvirt("secret", "edit", "seed") == Exit.FAILED
+    assert "gitvirt.yaml has no secrets.admins" in capsys.readouterr().err
+    pgp = '    pgp:\n        - fp: "A1"\n          enc: x\n          created_at: "2026-11-20T00:00:00Z"\n'
+    files = {"gitvirt.yaml": settings(keys), "secrets/default/seed.yaml": (before + pgp).encode()}
+    push(fleet, files, "add a PGP key")
+    assert gitvirt("secret", "edit", "seed") == Exit.FAILED
+    assert "is encrypted for pgp too" in capsys.readouterr().err
+    assert not watching_editor.exists()
 
 
 def test_values_come_from_files_and_random_bytes(
