@@ -6,7 +6,8 @@ here every 15 seconds, by comparing what libvirt has with what machines need:
     kind                              removed when
     networks made on demand           no machine's spec needs the network and no running guest uses it
     DHCP reservations                 no machine's interface has that address
-    secrets of a machine              the machine is neither known here nor defined in libvirt
+    secrets of a machine, and its     the machine is neither known here nor defined in libvirt
+      boot data made of them
     domains with our metadata         never; an unknown one is added to the machines and reconciled
 
 Must never happen: something of a machine is removed because its metadata cannot be read, or because libvirt did not answer; a
@@ -41,11 +42,12 @@ def collect_garbage(deps: MachineDeps, wake: Callable[[str], None]) -> float:
 
 
 def drop_orphaned_secrets(deps: MachineDeps) -> None:
-    """Drops the secrets of machines that are gone. A machine with unreadable metadata is not gone, and neither is one that libvirt
+    """Drops the secrets of machines that are gone, and what was made of them for a guest to read. A machine with unreadable metadata is not gone, and neither is one that libvirt
     defined without reporting it: both are looked up before anything is dropped."""
     for owner in deps.machine_secrets.owners() - deps.store.ids():
         with deps.store.lock(owner):
             if deps.store.find(owner) is None and not is_defined(deps, owner):
+                deps.seeds.forget(owner)
                 deps.machine_secrets.put(owner, b"")
 
 

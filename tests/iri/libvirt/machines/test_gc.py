@@ -13,6 +13,7 @@ from iri.identity import UID_LABELS
 from iri.libvirt.connect.domains import LibvirtDomains
 from iri.libvirt.machines import gc
 from iri.libvirt.runtime import LibvirtRuntime
+from iri.libvirt.seed.memory_folder import find_memory_folder
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from tests.iri.contract.subject import eventually, uid_labels
 from tests.iri.libvirt.world import micro_settings, running_runtime
@@ -103,6 +104,28 @@ def test_secrets_of_unknown_machines_are_dropped_and_others_stay(
         assert runtime.objects(RuntimeMachine)[other.id].spec == other.spec
         remove(runtime, other.id)
     assert not leftovers(daemon, Path(settings.folder))
+
+
+def test_boot_data_of_a_domain_that_went_while_the_runtime_was_down_is_removed(
+    daemon: Libvirtd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "PERIOD_SECONDS", 0.1)
+    settings = micro_settings(daemon)
+    memory = find_memory_folder(Path(settings.folder))
+    assert memory is not None
+    with running_runtime(settings) as runtime:
+        gone, other = (runtime.create(machine(ignition_data=b"hush")).id for _ in range(2))
+        for id in (gone, other):
+            until(runtime, id, MachineState.RUNNING)
+    assert {path.name for path in memory.iterdir()} == {gone, other}
+    for action in ("destroy", "undefine"):
+        daemon.virsh(action, gone)
+    with running_runtime(settings) as runtime:
+        eventually(lambda: (memory / gone).exists(), operator.not_, SECONDS, "remove its boot data")
+        assert (memory / other / "ignition.ign").read_bytes() == b"hush"
+        remove(runtime, other)
+    assert list(memory.iterdir()) == []
+    assert leftovers(daemon, Path(settings.folder)).secrets == ()
 
 
 def secrets(daemon: Libvirtd) -> str:
