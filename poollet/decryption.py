@@ -82,6 +82,7 @@ class KeyFiles:
     def __init__(self, named: Sequence[Path] | None, usual: Sequence[Path]) -> None:
         """Raises HostSecretsError where a named file cannot be used."""
         self._paths, self._is_named = (named, True) if named is not None else (usual, False)
+        self._last: dict[Path, Identities] = {}
         self._seen = self._stamps()
         self._decryption = Decryption(self._load())
 
@@ -98,15 +99,19 @@ class KeyFiles:
 
     def _load(self) -> Identities:
         """The keys of all files. One of the usual files may be an RSA key or have a passphrase: it opens nothing, which is not a fault.
-        One that poollet.yaml names is there to open something."""
+        One that poollet.yaml names is there to open something. A usual file that gave keys before and fails now keeps them."""
         found = Identities()
         for path in self._paths:
             try:
-                found += load_keys(path)
+                self._last[path] = load_keys(path)
             except HostSecretsError as error:
                 if self._is_named:
                     raise
-                log.info("not a key for Secrets path=%s cause=%s", path, error.cause)
+                if path in self._last:
+                    log.warning("private key cannot be read, the last one stays cause=%s", error.cause)
+                else:
+                    log.info("not a key for Secrets path=%s cause=%s", path, error.cause)
+            found += self._last.get(path, Identities())
         return found
 
     def _stamps(self) -> Stamps:
