@@ -1,4 +1,5 @@
-"""Where boot data with secrets is: a folder on tmpfs, so that no value of a Secret is on a disk of the host. It is empty after each boot.
+"""Where boot data with secrets is: a folder on tmpfs, so that the files a guest reads are on no disk of the host. It is empty after each boot. It is not the only
+copy: libvirt's secret store is on disk, a guest keeps what it has read on its own disk, and a host may swap tmpfs.
 
 Each runtime has a folder of its own below, by the folder of its settings: the path is in the domain, and has to be the same after a restart.
 
