@@ -39,7 +39,7 @@ def make_key(folder: Path, name: str) -> bytes:
 
 def measure_decryption(texts: list[str], identities: Identities) -> float:
     """Secrets that one host opens per second, each for the first time."""
-    secrets = [each for text in texts for each in read_objects(parse("s.yaml", text.encode()))]
+    secrets = [each for text in texts for each in read_objects(parse("s.yaml", text.encode()), text.encode())]
     decryption = Decryption(identities)
     start = time.perf_counter()
     for secret in secrets:

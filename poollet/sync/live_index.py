@@ -235,4 +235,4 @@ def _objects(path: str, data: bytes) -> tuple[Object, ...] | Manifest:
     found = parse(path, data)
     if found.is_malformed:
         return found
-    return read_objects(found)
+    return read_objects(found, data)

@@ -36,6 +36,7 @@ class FleetSecrets:
     keys: SecretKeys | None
     uses: Mapping[Name, SecretUse]
     problems: tuple[Problem, ...]
+    allows_plain: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -72,7 +73,7 @@ def read_fleet_secrets(
     tree = Tree(tuple(loaded.entries), frozenset(loaded.refused), tuple(loaded.unreadable))
     keys = policy.secret_keys
     uses = find_secret_uses(tree, keys, policy.has_open_pools, announced) if keys is not None else {}
-    return FleetSecrets(tree, keys, uses, problems)
+    return FleetSecrets(tree, keys, uses, problems, policy.allows_plain_secrets)
 
 
 def read_announced_labels(repo: Repo, target: ObjectId | None) -> PoolLabels:

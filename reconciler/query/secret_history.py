@@ -1,23 +1,30 @@
 """Who could open a Secret earlier, and until which commit. Git never forgets: whoever had the repository then can open that text still.
 
-The walk goes back along the file. A recipient that left and did not come back is reported with the commit that removed it. Whether the value
-is still the same can be told only with a private key that opens both texts; without one it counts as the same.
+The walk goes back along the file, and along each file that declared the Secret and was removed or renamed. A recipient that left and did not
+come back is reported with the commit that removed it. Whether the value is still the same can be told only with a private key that opens both
+texts; without one it counts as the same.
+
+Limits: a Secret that was cut out of a file which stayed, and a Secret by another name, are not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
 from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from schemas.encryption.sealed_error import SealedError
-from schemas.encryption.sops_document import is_sealed, read_metadata
-from schemas.encryption.sops_text import read_body
+from schemas.encryption.sops_document import METADATA, is_sealed, read_metadata
+from schemas.kinds import DEFAULT_NAMESPACE, Kind
+from schemas.manifest.ignore import is_manifest
+from schemas.reader import Unreadable, read
 from schemas.settings import fleet
 from schemas.settings.secret_keys import read_secret_keys
+from schemas.validate.tree import Name
 
 # The values of a text, or None where no key opens it.
 Open = Callable[[str], Mapping[str, bytes] | None]
@@ -33,22 +40,47 @@ class FormerReader:
     is_same: bool | None
 
 
-def list_former_readers(repo: Repo, head: ObjectId, path: str, open: Open) -> list[FormerReader]:
-    """Newest first. Texts that do not read are passed over: nothing can be opened of them."""
-    file = repo.file(head, path)
-    if file is None:
-        return []
-    now = read_recipients(text := repo.read(file.id).decode("utf-8", "replace"))
-    values = open(text)
-    found: dict[str, FormerReader] = {}
-    for commit, change in repo.changes(head, path):
-        if change.before is None:
+@dataclass(frozen=True, slots=True)
+class SecretPlace:
+    """Where a Secret was before a commit removed its file: its changes are those of the path from there on."""
+
+    commit: ObjectId
+    path: str
+
+
+def list_removed_places(repo: Repo, head: ObjectId) -> dict[Name, list[SecretPlace]]:
+    """Of all Secrets whose file was removed or renamed, newest first. It reads each file that was ever removed."""
+    found: dict[Name, list[SecretPlace]] = {}
+    for commit, change in repo.changes(head, removals=True):
+        if change.before is None or not is_manifest(change.path):
             continue
-        earlier = repo.read(change.before.id).decode("utf-8", "replace")
-        for recipient in sorted(read_recipients(earlier) - now - found.keys()):
-            time = decode_commit(repo.read(commit)).time
-            found[recipient] = FormerReader(recipient, commit, time, share_value(values, open(earlier)))
-    return list(found.values())
+        data = repo.read(change.before.id)
+        if METADATA.encode() not in data:
+            continue
+        for name in read_names(read_bodies(data.decode("utf-8", "replace"))):
+            found.setdefault(name, []).append(SecretPlace(commit, change.path))
+    return found
+
+
+def list_former_readers(
+    repo: Repo, places: Sequence[SecretPlace], text: str, open: Open
+) -> list[FormerReader]:
+    """Newest first. `text` is that of now, and the first of the places is its file at the head. Texts that do not read are passed over:
+    nothing can be opened of them."""
+    now, values = read_recipients(text), open(text)
+    found: dict[str, FormerReader] = {}
+    for place in places:
+        for commit, change in repo.changes(place.commit, place.path):
+            if change.before is None:
+                continue
+            earlier = repo.read(change.before.id).decode("utf-8", "replace")
+            for recipient in sorted(read_recipients(earlier) - now):
+                time = decode_commit(repo.read(commit)).time
+                known = found.get(recipient)
+                if known is None or known.time < time:
+                    is_same = share_value(values, open(earlier))
+                    found[recipient] = FormerReader(recipient, commit, time, is_same)
+    return sorted(found.values(), key=lambda one: one.time, reverse=True)
 
 
 def list_earlier_holders(repo: Repo, head: ObjectId) -> dict[str, str]:
@@ -70,9 +102,25 @@ def share_value(now: Mapping[str, bytes] | None, then: Mapping[str, bytes] | Non
 
 
 def read_recipients(text: str) -> frozenset[str]:
-    """Of a file with one Secret that SOPS encrypted; empty for any other."""
+    """Of a file that SOPS encrypted, which is the same for all its documents; empty for any other."""
     try:
-        body = read_body(text)
-        return frozenset(read_metadata(body).recipients) if is_sealed(body) else frozenset()
+        sealed = next((body for body in read_bodies(text) if is_sealed(body)), None)
+        return frozenset(read_metadata(sealed).recipients) if sealed is not None else frozenset()
     except SealedError:
         return frozenset()
+
+
+def read_names(bodies: Sequence[Mapping[str, Any]]) -> Iterator[Name]:
+    """The Secrets among the documents of a file, by namespace and name."""
+    for body in bodies:
+        metadata = body.get("metadata")
+        if body.get("kind") == Kind.SECRET and isinstance(metadata, Mapping):
+            yield str(metadata.get("namespace", DEFAULT_NAMESPACE)), str(metadata.get("name", ""))
+
+
+def read_bodies(text: str) -> tuple[Mapping[str, Any], ...]:
+    """The documents of a text by their number; empty ones for what is not a mapping, and none where it cannot be read."""
+    values = read(text)
+    if isinstance(values, Unreadable):
+        return ()
+    return tuple(cast("dict[str, Any]", value) if isinstance(value, dict) else {} for value in values)

@@ -28,18 +28,20 @@ from tests.schemas.encryption.keys import (
     HOST_PUBLIC,
     VALUES,
     golden,
+    seal_with_document,
 )
 
 PLAIN = (
     "apiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData:\n  a: swordfish\ndata:\n  b: AAH/\n"
 )
+FOREIGN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, labels: {size: large}}\n"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def read_secrets(text: str) -> list[Secret]:
     found = parse("secrets/boot.yaml", text.encode())
     assert not found.is_malformed
-    return [each for each in read_objects(found) if isinstance(each, Secret)]
+    return [each for each in read_objects(found, text.encode()) if isinstance(each, Secret)]
 
 
 def read_one(text: str) -> Secret:
@@ -70,6 +72,16 @@ def test_files_of_sops_open_with_all_their_documents() -> None:
             key: value for key, value in VALUES.items() if key != "flag"
         }
         assert (values["flag"], values["token"]) == (b"true", b"hello world")
+
+
+def test_a_file_of_sops_with_a_document_of_another_tool_opens() -> None:
+    """The MAC is over that document too, and an empty one before it changes nothing."""
+    text = f"---\n---\n{seal_with_document(PLAIN, FOREIGN)}"
+    (secret,) = read_secrets(text)
+    assert Decryption(HOST).open(secret) == {"a": b"swordfish", "b": b"\x00\x01\xff"}
+    refused = Decryption(HOST).open(read_one(text.replace("large", "small")))
+    assert isinstance(refused, UnreadableSecret)
+    assert refused.reason == "SecretTampered"
 
 
 def test_values_in_armor_open_one_by_one() -> None:

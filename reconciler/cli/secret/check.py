@@ -17,16 +17,21 @@ from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import try_keys
 from reconciler.cli.terminal import TextStyle, out, printable
 from reconciler.query.fleet_secrets import locks_of
-from reconciler.query.secret_history import FormerReader, list_former_readers
+from reconciler.query.secret_history import (
+    FormerReader,
+    SecretPlace,
+    list_former_readers,
+    read_bodies,
+    read_names,
+)
 from schemas.encryption.age_armor import Identities
 from schemas.encryption.open_secret import open_secret
 from schemas.encryption.recipients import shorten
 from schemas.encryption.sealed_error import SealedError, SealedReason
-from schemas.encryption.sops_text import read_body
 from schemas.kinds import Key
 from schemas.validate.secret_readers import ReaderReport
 from schemas.validate.secret_uses import consumer_keys
-from schemas.validate.tree import AnyDeclaration
+from schemas.validate.tree import AnyDeclaration, Name
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class CheckedSecret:
     users: tuple[Key, ...]
     fault: str = ""
     is_plain: bool = False
+    may_be_plain: bool = False  # secrets.plain is `allow`
     is_verified: bool = False  # a key opened it, and the MAC is right
     former: tuple[tuple[str, FormerReader], ...] = field(default=())
 
@@ -47,7 +53,7 @@ class CheckedSecret:
         found = self.readers
         return (
             *((self.fault,) if self.fault else ()),
-            *(("plain text",) if self.is_plain else ()),
+            *(("plain text",) if self.is_plain and not self.may_be_plain else ()),
             *((f"missing: {', '.join(found.missing)}",) if found.missing else ()),
             *((f"surplus: {', '.join(found.surplus)}",) if found.surplus else ()),
             *((f"stale: {', '.join(map(shorten, found.stale))}",) if found.stale else ()),
@@ -61,7 +67,9 @@ class CheckedSecret:
 
     @property
     def advice(self) -> str:
-        return "; ".join(self.problems) or "ok"
+        return "; ".join(self.problems) or (
+            "plain text, which secrets.plain allows" if self.is_plain else "ok"
+        )
 
 
 COLUMNS = (
@@ -105,36 +113,52 @@ def check(found: SecretFiles, entry: AnyDeclaration, identities: Identities) -> 
     if isinstance(locks, SealedError):
         return CheckedSecret(entry.key, entry.path, ReaderReport(), users, fault=str(locks))
     if not locks:
-        return CheckedSecret(entry.key, entry.path, ReaderReport(), users, is_plain=True)
+        return CheckedSecret(
+            entry.key,
+            entry.path,
+            ReaderReport(),
+            users,
+            is_plain=True,
+            may_be_plain=found.secrets.allows_plain,
+        )
     readers = found.secrets.compare((entry.key.namespace, entry.key.name), locks)
     text = found.text(entry.path)
     try:
-        is_verified = bool(identities) and open_values(text, identities) is not None
+        is_verified = (
+            bool(identities)
+            and open_values(text, (entry.key.namespace, entry.key.name), identities) is not None
+        )
     except SealedError as error:
         return CheckedSecret(entry.key, entry.path, readers, users, fault=str(error))
-    former = tuple(list_former(found, entry.path, identities))
+    former = tuple(list_former(found, entry, text, identities))
     return CheckedSecret(entry.key, entry.path, readers, users, is_verified=is_verified, former=former)
 
 
-def list_former(found: SecretFiles, path: str, identities: Identities) -> list[tuple[str, FormerReader]]:
+def list_former(
+    found: SecretFiles, entry: AnyDeclaration, text: str, identities: Identities
+) -> list[tuple[str, FormerReader]]:
     """By the name that the key has in gitvirt.yaml, else the end of the key. Files on disk have no history here."""
     if found.fleet is None or found.fleet.snapshot.source is None:
         return []
+    name = (entry.key.namespace, entry.key.name)
 
     def open(text: str) -> Mapping[str, bytes] | None:
         try:
-            return open_values(text, identities) if identities else None
+            return open_values(text, name, identities) if identities else None
         except SealedError:
             return None
 
-    former = list_former_readers(found.fleet.repo, found.fleet.snapshot.source, path, open)
+    places = [SecretPlace(found.fleet.snapshot.source, entry.path), *found.removed_places.get(name, ())]
+    former = list_former_readers(found.fleet.repo, places, text, open)
     return [(found.name_holder(one.recipient), one) for one in former]
 
 
-def open_values(text: str, identities: Identities) -> Mapping[str, bytes] | None:
-    """None where no key opens it. Raises SealedError for what is damaged."""
+def open_values(text: str, name: Name, identities: Identities) -> Mapping[str, bytes] | None:
+    """Of the Secret in the text of its file. None where no key opens it. Raises SealedError for what is damaged."""
+    bodies = read_bodies(text)
+    numbers = [number for number, body in enumerate(bodies) if name in read_names((body,))]
     try:
-        return open_secret((read_body(text),), 0, identities)
+        return open_secret(bodies, numbers[0], identities) if numbers else None
     except SealedError as error:
         if error.reason in (SealedReason.NO_KEY, SealedReason.UNSUPPORTED):
             return None

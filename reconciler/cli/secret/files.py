@@ -25,14 +25,14 @@ from reconciler.cli.progress import Progress
 from reconciler.cli.terminal import err, out, printable
 from reconciler.query.fleet_secrets import FleetSecrets, read_announced_labels, read_fleet_secrets
 from reconciler.query.scope import checked_out_branch, find_root
-from reconciler.query.secret_history import list_earlier_holders
+from reconciler.query.secret_history import SecretPlace, list_earlier_holders, list_removed_places
 from reconciler.query.source import CommitFiles, FolderSource, ManifestSource, RevisionSource
 from schemas.backoff import jitter
 from schemas.encryption.recipients import shorten
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.validate.secret_readers import ADMINS
-from schemas.validate.tree import AnyDeclaration
+from schemas.validate.tree import AnyDeclaration, Name
 
 SECRETS = TakenKinds((Kind.SECRET,), Kind.SECRET)
 
@@ -80,6 +80,13 @@ class SecretFiles:
         if self.fleet is None or self.fleet.snapshot.source is None:
             return keys.holders
         return {**list_earlier_holders(self.fleet.repo, self.fleet.snapshot.source), **keys.holders}
+
+    @cached_property
+    def removed_places(self) -> Mapping[Name, Sequence[SecretPlace]]:
+        """Files that declared a Secret and were removed or renamed, by its name. A checkout is not asked for its history."""
+        if self.fleet is None or self.fleet.snapshot.source is None:
+            return {}
+        return list_removed_places(self.fleet.repo, self.fleet.snapshot.source)
 
     def name_holder(self, recipient: str) -> str:
         """For people: a host's name, `admins`, or the end of a key that is not known."""

@@ -34,9 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
         assert isinstance(entry.object, Secret)
         documents = read(found.text(entry.path))
         assert not isinstance(documents, Unreadable), "it was read before"
-        bodies = [body for body in documents if isinstance(body, dict)]
+        bodies = [body if isinstance(body, dict) else {} for body in documents]
         try:
-            values = open_secret(bodies, documents.index(documents[entry.document]), identities)  # type: ignore[arg-type]
+            values = open_secret(bodies, entry.document, identities)  # type: ignore[arg-type]
         except SealedError as error:
             raise describe(entry.path, error) from None
     show(arguments, values)

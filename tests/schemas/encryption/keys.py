@@ -6,9 +6,13 @@ keys, with mac_only_encrypted, and of two documents.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from schemas.encryption.age_armor import Identities, parse_identities, public_half
+from schemas.encryption.sops_document import mac_of, open_documents, read_metadata, walk
+from schemas.encryption.sops_text import read_body, seal_text
+from schemas.encryption.sops_values import NONCE_BYTES, Plain, plain_of, seal_value
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN = (GOLDEN / "plain.yaml").read_text()
@@ -27,6 +31,19 @@ VALUES = {
     "empty": b"",
     "config": b"[client]\nhost = db\n\nport = 5432\n",
 }
+
+
+def seal_with_document(secret: str, other: str) -> str:
+    """A file of a Secret and another document for HOST, as sops writes it: both have the metadata, whose MAC is over both."""
+    sealed = seal_text(secret, [HOST_PUBLIC], datetime(2026, 11, 20, tzinfo=UTC))
+    body = read_body(sealed)
+    metadata = read_metadata(body)
+    opened = open_documents([body], HOST)
+    values = [(path, plain_of(value)) for path, value in walk(read_body(other))]
+    mac = mac_of([opened.documents[0], values], lambda _: True)
+    new = seal_value(Plain(mac.encode()), opened.data_key, metadata.modified, bytes(NONCE_BYTES))
+    sealed = sealed.replace(metadata.mac, new)
+    return f"{sealed}---\n{other}{sealed[sealed.index('sops:') :]}"
 
 
 def golden(name: str) -> str:

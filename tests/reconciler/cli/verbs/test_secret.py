@@ -18,6 +18,7 @@ from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import read_body
 from tests.reconciler.cli.verbs.conftest import CLASS, gitvirt, machine
 from tests.reconciler.gitstore.git import commit, git
+from tests.schemas.encryption.keys import HOST_KEY, seal_with_document
 
 HOSTS = ("rack-a1", "rack-a2", "rack-b1")
 ZONES = {"rack-a1": "a", "rack-a2": "a", "rack-b1": "b"}
@@ -384,6 +385,58 @@ def test_an_edit_closes_out_no_admin_and_no_reader_of_another_tool(
     assert gitvirt("secret", "edit", "seed") == Exit.FAILED
     assert "is encrypted for pgp too" in capsys.readouterr().err
     assert not watching_editor.exists()
+
+
+def test_a_secret_among_other_documents_is_shown_and_valid(
+    fleet: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: seed}\nstringData:\n    a: swordfish\n"
+    sealed = seal_with_document(text, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+    push(fleet, {"seed.yaml": f"---\n---\n{sealed}".encode()}, "documents")
+    key = tmp_path / "host.key"
+    key.write_bytes(HOST_KEY)
+    assert gitvirt("secret", "show", "seed", "a", "--key", str(key)) == Exit.OK
+    assert capsys.readouterr().out == "swordfish"
+    gitvirt("validate", "--key", str(key), "-o", "json")
+    assert "GV518" not in capsys.readouterr().out
+    gitvirt("secret", "check", "--key", str(key), "-o", "json")
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["error"], row["isVerified"]) == ("", True)
+
+
+def test_former_readers_are_named_after_the_file_moved(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(fleet, {"machines/a.yaml": user("a", "seed")}, "a")
+    assert create("seed", monkeypatch) == Exit.OK
+    pull(fleet)
+    push(fleet, {"machines/a.yaml": user("a", "seed", selector="a")}, "select")
+    assert gitvirt("secret", "rekey") == Exit.OK
+    closed = secret_text(fleet, "seed")
+    git(fleet, "mv", "secrets/default/seed.yaml", "seed.yaml")
+    push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-a1")}, "move")
+    git(fleet, "mv", "seed.yaml", "seed-2.yaml")
+    push(fleet, {"seed-2.yaml": closed.encode()}, "move again")
+    assert gitvirt("secret", "rekey") == Exit.OK
+    capsys.readouterr()
+    assert gitvirt("secret", "check", "-o", "json") == Exit.PROBLEMS
+    (row,) = json.loads(capsys.readouterr().out)
+    assert {(one["reader"], one["hasSameValue"]) for one in row["formerReaders"]} == {
+        ("rack-a2", True),
+        ("rack-b1", True),
+    }
+
+
+def test_a_plain_secret_is_a_problem_unless_the_settings_allow_it(
+    fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = b"apiVersion: v1\nkind: Secret\nmetadata: {name: seed}\nstringData: {a: x}\n"
+    push(fleet, {"seed.yaml": plain}, "plain")
+    assert gitvirt("secret", "check") == Exit.PROBLEMS
+    assert "plain text" in capsys.readouterr().out
+    push(fleet, {"gitvirt.yaml": settings(keys).replace(b"secrets: {", b"secrets: {plain: allow, ")}, "allow")
+    assert gitvirt("secret", "check") == Exit.OK
+    assert "plain text, which secrets.plain allows" in capsys.readouterr().out
 
 
 def test_values_come_from_files_and_random_bytes(
