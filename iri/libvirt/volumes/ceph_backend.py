@@ -186,12 +186,12 @@ class CephBackend:
                 self._rbd.fill(new, image.path, image.format, file)
 
     @contextmanager
-    def _passphrase_file(self, record_: VolumeRecord) -> Iterator[Path]:
-        """A file in memory, for as long as a command reads it."""
+    def _passphrase_file(self, record_: VolumeRecord) -> Iterator[int]:
+        """A file in memory, for as long as a command reads it: its descriptor."""
         handle = os.memfd_create("passphrase", 0)
         try:
             os.write(handle, self._passphrases.value(record_.name))
-            yield Path(f"/proc/{os.getpid()}/fd/{handle}")
+            yield handle
         finally:
             os.close(handle)
 

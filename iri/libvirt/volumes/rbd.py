@@ -25,6 +25,7 @@ import contextlib
 import errno
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -207,11 +208,13 @@ class Rbd:
         found = self._read(list[Child], "children", f"{self.spec(image)}@{snapshot}")
         return ["/".join(filter(None, (child.pool, child.pool_namespace, child.image))) for child in found]
 
-    def encrypt(self, image: str, passphrase_file: Path) -> None:
-        """Formats the image with LUKS2; what was in it is lost."""
-        self._rbd("encryption", "format", self.spec(image), "luks2", str(passphrase_file))
+    def encrypt(self, image: str, passphrase_file: int) -> None:
+        """Formats the image with LUKS2; what was in it is lost. The file is a descriptor that the command inherits: it cannot open those of this
+        process, which is closed to others of its account (`core_dumps`)."""
+        arguments = ("encryption", "format", self.spec(image), "luks2", descriptor_path(passphrase_file))
+        self._rbd(*arguments, inherits=(passphrase_file,))
 
-    def fill(self, image: str, source: Path, format: str, passphrase_file: Path | None) -> None:
+    def fill(self, image: str, source: Path, format: str, passphrase_file: int | None) -> None:
         """Copies the content of a file into a new image, or into an existing encrypted one."""
         if passphrase_file is None:
             target = f"rbd:{self.spec(image)}:conf={self.conf}:id={self._pool.user}"
@@ -229,9 +232,10 @@ class Rbd:
             "encrypt.key-secret": "passphrase",
         }
         target = ",".join(f"{name}={value.replace(',', ',,')}" for name, value in fields.items())
-        secret = f"secret,id=passphrase,file={passphrase_file}"
+        secret = f"secret,id=passphrase,file={descriptor_path(passphrase_file)}"
         options = ("-n", "--object", secret, "-f", format, "--target-image-opts")
-        self._run("qemu-img", "convert", *options, str(source), target, seconds=COPY_SECONDS)
+        command = ("qemu-img", "convert", *options, str(source), target)
+        self._run(*command, seconds=COPY_SECONDS, inherits=(passphrase_file,))
 
     def spec(self, image: str) -> str:
         """As commands and libvirt name it: pool/image."""
@@ -245,16 +249,18 @@ class Rbd:
         except msgspec.DecodeError as error:
             raise Unavailable(f"cannot parse the output of rbd {arguments[0]}: {error}") from None
 
-    def _rbd(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
-        return self._run("rbd", "-c", str(self.conf), "--id", self._pool.user, *arguments, seconds=seconds)
+    def _rbd(self, *arguments: str, seconds: float = CALL_SECONDS, inherits: Sequence[int] = ()) -> str:
+        command = ("rbd", "-c", str(self.conf), "--id", self._pool.user, *arguments)
+        return self._run(*command, seconds=seconds, inherits=inherits)
 
-    def _run(self, *command: str, seconds: float) -> str:
+    def _run(self, *command: str, seconds: float, inherits: Sequence[int] = ()) -> str:
         """Commands get no standard input and a small environment; they cannot ask or read a person's configuration."""
         try:
             done = subprocess.run(
                 command,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
+                pass_fds=inherits,
                 capture_output=True,
                 text=True,
                 timeout=seconds,
@@ -277,6 +283,11 @@ class Rbd:
         if code == PROGRAMS_OWN and "No space left" in answer:
             return ResourceExhausted(message)
         return MEANINGS.get(code, FailedPrecondition)(message)
+
+
+def descriptor_path(descriptor: int) -> str:
+    """The path of a file that a command inherits open, as the command itself sees it."""
+    return f"/proc/self/fd/{descriptor}"
 
 
 def _mib(size_bytes: int) -> str:
