@@ -63,6 +63,9 @@ def eviction_cause(machine: Machine, pool: str, pin: str, taints: Sequence[Taint
     return EvictionCause(first.reason, first.message, first.after_seconds, forced)
 
 
+HELD = "RecreationHeld"  # condition Eviction: it stays, because it could not be created again
+
+
 def recreation_cause(machine: Machine, assignment: str) -> EvictionCause | None:
     """An order to leave that people gave for this very assignment; the next one is another, so it is carried out once."""
     if machine.metadata.annotations.get(live_layout.RECREATE) != assignment:

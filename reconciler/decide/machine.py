@@ -36,6 +36,7 @@ from datetime import datetime, timedelta
 from reconciler.decide.apply_report import PoolFact, apply_report, next_retry
 from reconciler.decide.deletion import is_paused
 from reconciler.decide.eviction import (
+    HELD,
     EvictionCause,
     accepts_data_loss,
     eviction_cause,
@@ -109,13 +110,17 @@ def decide_assigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     pin, rejection = pin_of(machine), ""
     if is_order_to_move(assignment.pool, pin):
         rejection = why_pool_rejects(view, edit.known.key, machine, pin)
-    cause = recreation_cause(machine, assignment.id)
+    cause, obstacle = recreation_cause(machine, assignment.id), None
+    if cause is not None and (obstacle := first_obstacle(view, edit.known)) is not None:
+        cause = None  # it could not be created again
     cause = cause or eviction_cause(machine, assignment.pool, "" if rejection else pin, pool.taints)
     if cause is not None:
         return drain(view, edit, machine, cause)
     edit = edit.clear_condition(EVICTION).set_condition(SCHEDULED, "True", "Placed", f"on {assignment.pool}")
     if rejection:
         edit = edit.set_condition(EVICTION, "False", "PinnedPoolUnavailable", f"not moved: {rejection}")
+    if obstacle is not None:
+        edit = edit.set_condition(EVICTION, "False", HELD, f"not recreated: {obstacle.message}")
     if found := first_obstacle(view, edit.known):
         return block(edit, *found)
     if message := class_not_offered(machine, pool):

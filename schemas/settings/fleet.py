@@ -319,9 +319,15 @@ def check_recipients(settings: FleetSettings) -> Iterator[Violation]:
                 yield Violation(
                     json_pointer((*path, index)),
                     "GV631",
-                    f"{key[:24]}... is not a public key of age or ssh-ed25519",
+                    f"{quote_key(key)} is not a public key of age or ssh-ed25519",
                     hint,
                 )
+
+
+def quote_key(key: str) -> str:
+    """The beginning of a public key; nothing of a private one, which people paste by mistake."""
+    is_private = "PRIVATE KEY" in key.upper() or "SECRET-KEY" in key.upper()
+    return "a private key, which is in Git now," if is_private else f"{key[:24]}..."
 
 
 def check_pool_owners(settings: FleetSettings) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ COLOURS = {Severity.ERROR: TextStyle.RED, Severity.WARNING: TextStyle.YELLOW, Se
 LINE_END = re.compile(r"\r\n|\n|\r")
 WIDEST = 100  # columns of a source line that are shown
 SECRET_CODE = "GV337"
-SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret|PRIVATE KEY-----""", re.IGNORECASE)
+SECRET = re.compile(r"""kind["']?\s*:\s*["']?secret|PRIVATE KEY-----|AGE-SECRET-KEY-""", re.IGNORECASE)
 
 
 def write(outcome: ValidationOutcome, terminal: Terminal, text_of: TextOf) -> None:

@@ -35,7 +35,7 @@ from schemas.kinds import Key, Kind
 # Reasons of the condition Eviction: what they mean for the machine.
 LATER = ("EvictionPending", "WithinTolerationSeconds")
 CONSENT = "DataLossApprovalRequired"
-STAYS = (CONSENT, "PinnedPoolUnavailable")
+STAYS = (CONSENT, "PinnedPoolUnavailable", "RecreationHeld")
 
 
 @dataclass(frozen=True, slots=True)

@@ -376,6 +376,16 @@ def test_a_frozen_file_and_a_refused_claim_are_shown_in_conditions() -> None:
     assert [each.type for each in conditions] == sorted(shown)
 
 
+@pytest.mark.parametrize("faults", [{}, {WEB: fault("GV310")}], ids=["whole", "with an error"])
+def test_a_machine_that_could_not_be_created_again_is_not_recreated(faults: Any) -> None:
+    ordered = {"annotations": {"gitvirt.dev/recreate": f"{uid_of('web')[:-1]}a"}}
+    world = _with(Small().add(machine("web", on="a", **ordered)).pool("a").pool("b"), faults=faults)
+    found = need(world.with_report(WEB, "present", status=RUNNING))
+    assert isinstance(found, Blocked if faults else Drain), found
+    if faults:
+        assert eviction(found) == ("False", "RecreationHeld")
+
+
 @pytest.mark.parametrize(
     ("pool", "want"),
     [

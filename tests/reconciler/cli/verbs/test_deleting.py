@@ -100,6 +100,20 @@ def test_replace_names_the_assignment_that_ends_and_what_is_destroyed(fleet: Pat
     assert "is being recreated already: nothing to change" in capsys.readouterr().out
 
 
+def test_replace_refuses_a_machine_that_could_not_be_created_again(fleet: Path, capsys: Capture) -> None:
+    path = fleet / "machines" / "web-1.yaml"
+    path.write_text(
+        path.read_text().replace("machineClassRef: {name: small}", "machineClassRef: {name: smal}")
+    )
+    assert "smal}" in path.read_text()
+    git(fleet, "commit", "-qam", "typo")
+    git(fleet, "push", "-q", "origin", "main")
+    before = remote(fleet)
+    assert gitvirt("replace", "web-1", "--yes") == Exit.UNPLACEABLE
+    assert "default/web-1 could not be created again: GV310" in capsys.readouterr().err
+    assert remote(fleet) == before
+
+
 def test_replace_asks_and_refuses_what_cannot_be_recreated(
     fleet: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
