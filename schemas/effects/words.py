@@ -39,7 +39,8 @@ POWER = {
 
 def describe_change(change: FieldChange) -> str:
     """`spec.machineClassRef.name: small -> large`"""
-    return f"{change.field}: {describe_value(change.old)} -> {describe_value(change.new)}"
+    old, new = describe_values(change.old, change.new)
+    return f"{change.field}: {old} -> {new}"
 
 
 NAMES: dict[type[Effect], str] = {
@@ -69,6 +70,28 @@ def describe_value(value: Value) -> str:
     """A value on one line, as in YAML's flow style, cut after 60 characters."""
     text = format_value(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+
+
+def describe_values(old: Value, new: Value) -> tuple[str, str]:
+    """Both on one line, so that they differ in what is shown: of lists only the items that differ, of long texts their ends."""
+    found = describe_value(old), describe_value(new)
+    if old == new or found[0] != found[1]:
+        return found
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        return _describe_items(old, new), _describe_items(new, old)
+    return _ends_of(format_value(old)), _ends_of(format_value(new))
+
+
+def _describe_items(items: Sequence[Value], others: Sequence[Value]) -> str:
+    """Those that only one of both has; of equal ones their number."""
+    own = [_ends_of(format_value(each)) for each in items if each not in others]
+    equal = len(items) - len(own)
+    return f"[{', '.join([f'{equal} as before'] * bool(equal) + own)}]"
+
+
+def _ends_of(text: str) -> str:
+    half = LONGEST_VALUE // 2
+    return text if len(text) <= LONGEST_VALUE else f"{text[: half - 3]}...{text[-half:]}"
 
 
 def format_value(value: Value) -> str:

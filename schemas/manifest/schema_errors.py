@@ -395,8 +395,6 @@ def _format_value(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    if (
-        "PRIVATE KEY-----" in text or "AGE-SECRET-KEY-" in text.upper()
-    ):  # pasted by mistake: messages reach logs and forges
-        return "a private key"
+    if "PRIVATE KEY-----" in text or "AGE-SECRET-KEY-" in text.upper():
+        return "a private key"  # pasted by mistake: messages reach logs and forges
     return printable(text) if len(text) <= 60 else f"{printable(text, 57)}..."

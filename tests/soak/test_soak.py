@@ -105,7 +105,9 @@ def test_what_disappears_without_an_order_breaks_a_law_and_the_trace_is_shown() 
 def test_a_life_that_breaks_tells_how_to_see_it_again() -> None:
     life = quiet_life()
     life.people.fleet.commit({"machines.yaml": None}, "refs/heads/live", has_parents=False, base=None)
-    with pytest.raises(BrokenError, match=r"does not descend from it(.|\n)*--seed 3 --steps 0 --lives 1"):
+    with pytest.raises(
+        BrokenError, match=r"does not descend from it(.|\n)*--seed 3 --steps 0 --rests 1 --lives 1"
+    ):
         life.live()
 
 

@@ -174,6 +174,7 @@ class Builder:
         known = self.view.objects.get(key)
         made = replace(
             self.entry(section_of(effects), key),
+            is_now=any(isinstance(each, Recreates) for each in effects),
             pool=known.record.pool if known is not None else "",
             fields=tuple(field_line(each) for each in source_change.fields),
             losses=unique(

@@ -23,11 +23,12 @@ def field_line(each: FieldEffect) -> FieldLine:
     """With a text that is the same for equal machines: what is destroyed is said once for the entry."""
     change = each.change
     plain = [segment for segment in change.path if "[" not in segment]
+    old, new = words.describe_values(change.old, change.new)
     pointer = "/" + "/".join(plain if len(plain) == len(change.path) else plain[:1])
     return FieldLine(
         change.field,
-        words.describe_value(change.old),
-        words.describe_value(change.new),
+        old,
+        new,
         words.describe_effect(generalize(each.effect)),
         pointer,
         destructive_word(each.effect) != "" or isinstance(each.effect, SwitchesPower),

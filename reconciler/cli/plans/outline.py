@@ -82,6 +82,7 @@ class Entry:
     until: str = ""  # of a machine that is kept: when the undo time is over
     undo: str = ""  # how long the losses of a deletion are kept, of a machine that is stopped first
     is_new: bool = False
+    is_now: bool = False  # it is recreated with the commit, and not when people order it
     is_move: bool = False
     is_blocked: bool = False
     is_unfit: bool = False  # its pool has too little room for its new size

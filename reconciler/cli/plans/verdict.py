@@ -26,6 +26,18 @@ class Count:
 NO_CHANGES = "no changes"
 ACCESS = ("GV628", "GV629")  # who may connect to the link, and what clients may do
 Choice = Callable[[Entry], bool]
+
+
+def is_recreated(entry: Entry) -> bool:
+    """With this commit."""
+    return entry.section is PlanSection.RECREATE and (entry.is_new or entry.is_now)
+
+
+def is_to_recreate(entry: Entry) -> bool:
+    """Only once people order it."""
+    return entry.section is PlanSection.RECREATE and not is_recreated(entry)
+
+
 # What is counted of the entries that come true with the plan: weight, words, whether losses are added, and which entries.
 COUNTED: tuple[tuple[str, str, str, Choice], ...] = (
     ("add", "to add", "", lambda each: each.section is PlanSection.ADD),
@@ -34,8 +46,8 @@ COUNTED: tuple[tuple[str, str, str, Choice], ...] = (
     ("unschedulable", "to change that does NOT fit", "DESTROYS", lambda each: each.section is PlanSection.CHANGE and each.is_unfit),
     ("move", "to move", "DESTROYS", lambda each: each.section is PlanSection.MOVE and each.is_move),
     ("move", "to stop or restart", "DESTROYS", lambda each: each.section is PlanSection.MOVE and not each.is_move),
-    ("recreate", "to RECREATE", "destroys", lambda each: each.section is PlanSection.RECREATE and each.is_new),
-    ("recreate", "without effect until RECREATED", "DESTROYS", lambda each: each.section is PlanSection.RECREATE and not each.is_new),
+    ("recreate", "to RECREATE", "destroys", is_recreated),
+    ("recreate", "without effect until RECREATED", "DESTROYS", is_to_recreate),
     ("delete", "to DELETE", "destroys", lambda each: each.section is PlanSection.DELETE),
     ("unschedulable", "unschedulable", "", lambda each: each.section is PlanSection.UNSCHEDULABLE and not each.is_blocked),
     ("unschedulable", "blocked", "", lambda each: each.section is PlanSection.UNSCHEDULABLE and each.is_blocked),

@@ -230,3 +230,15 @@ def test_a_changed_undo_time_does_not_move_the_end_of_a_wait(undo: str) -> None:
     assert until(world) == ends
     run_until_over(world)
     assert WEB not in world.objects()
+
+
+def test_a_machine_that_a_commit_recreates_is_counted_as_that() -> None:
+    """Not as one that is recreated once people order it: they do here."""
+    world = fleet(web=machine("web", LOCAL))
+    assignment = world.machine("web").status.assignment
+    assert assignment is not None
+    ordered = machine("web", LOCAL).replace(
+        "name: web\n", f"name: web\n  annotations: {{gitvirt.dev/recreate: {assignment.id}}}\n", 1
+    )
+    world.source({"web.yaml": ordered})
+    assert verdict(outline(world)) == "1 to RECREATE (destroys 1 local disk, 10Gi)"

@@ -10,7 +10,7 @@ from schemas.effects.context import VALIDATION, EffectContext, VolumeClassPolicy
 from schemas.effects.effect import AtNextBoot, Recorded
 from schemas.effects.removal import list_local_disks, losses_of_machine, removal_of, rename_of
 from schemas.effects.rules import compare_documents, effect_of
-from schemas.effects.words import describe_change, describe_effect
+from schemas.effects.words import describe_change, describe_effect, describe_values
 from schemas.kinds import Kind
 from schemas.model import Machine, decode
 
@@ -19,6 +19,22 @@ SCRATCH = {"name": "scratch", "localDisk": {"sizeLimit": "5Gi"}}
 DATA = {"name": "data", "volumeRef": {"name": "db-data"}}
 OWN = {"name": "own", "ephemeral": {"volumeTemplate": {"spec": {"resources": {"storage": "2Gi"}}}}}
 NIC = {"name": "nic", "networkInterfaceRef": {"name": "db-nic"}}
+
+
+KEYS = [
+    f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{letter * 44} {who}@laptop"
+    for letter, who in (("x", "ann"), ("y", "tom"))
+]
+
+
+def test_both_values_differ_in_what_is_shown() -> None:
+    assert describe_values("a", "b") == ("a", "b")
+    old, new = describe_values([KEYS[0]], KEYS)
+    assert old == "[1 as before]"
+    assert new.startswith("[1 as before, ssh-ed25519 AAAA")
+    assert new.endswith("yyyy tom@laptop]")
+    old, new = describe_values("same " * 20 + "old", "same " * 20 + "new")
+    assert (old[-3:], new[-3:]) == ("old", "new")
 
 
 def machine(*disks: Any, name: str = "db-1", **spec: Any) -> dict[str, Any]:

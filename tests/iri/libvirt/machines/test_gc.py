@@ -38,7 +38,13 @@ def until(runtime: LibvirtRuntime, id: str, state: MachineState) -> RuntimeMachi
     def is_so(found: RuntimeMachine | None) -> bool:
         return found is not None and found.status.state is state
 
-    found = eventually(lambda: runtime.objects(RuntimeMachine).get(id), is_so, SECONDS, f"be {state}")
+    def look() -> RuntimeMachine | None:
+        try:
+            return runtime.objects(RuntimeMachine).get(id)
+        except Unavailable:
+            return None  # libvirtd has just been started again
+
+    found = eventually(look, is_so, SECONDS, f"be {state}")
     assert found is not None
     return found
 

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,8 @@ def test_after_a_boot_held_machines_wait_for_their_order_also_over_a_restart(hos
         with host.runtime() as lab:
             for id in (ordered, stopped, other):
                 found = lab.until(id, is_in_sync, "be looked at")
-                assert lab.machine(id).detail.reason == HOST_BOOTED
+                reasons = partial(lambda id: lab.machine(id).detail.reason, id)
+                eventually(reasons, lambda reason: reason == HOST_BOOTED, SECONDS, "be held")
                 assert found.status.state is MachineState.TERMINATED
             assert not host.daemon.guests()
     with host.runtime() as lab:
