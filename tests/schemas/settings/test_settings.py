@@ -265,3 +265,15 @@ def test_a_duration_without_a_unit_gets_a_hint_that_is_valid(unit: str) -> None:
     else:
         assert not isinstance(outcome, fleet.FleetSettings)
         assert [(each.code, each.hint) for each in outcome] == [("GV203", "give it a unit: 5s")]
+
+
+@pytest.mark.parametrize(
+    "key", [f"AGE-SECRET-KEY-1{'D7KEY6E8' * 7}", "-----BEGIN OPENSSH PRIVATE KEY----- b3BlbnNzaC1r"]
+)
+@pytest.mark.parametrize("text", ["secrets: {admins: ['KEY']}", "poollets: {a: {age: ['KEY']}}"])
+def test_a_private_key_that_was_pasted_is_not_quoted(text: str, key: str) -> None:
+    found = fleet.parse(f"fleet: {{id: {ID}}}\n{text.replace('KEY', key)}\n".encode())
+    assert isinstance(found, tuple)
+    said = " ".join(f"{each}" for each in found)
+    assert "a private key" in said
+    assert key[16:30] not in said
