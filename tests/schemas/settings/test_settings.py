@@ -274,6 +274,6 @@ def test_a_duration_without_a_unit_gets_a_hint_that_is_valid(unit: str) -> None:
 def test_a_private_key_that_was_pasted_is_not_quoted(text: str, key: str) -> None:
     found = fleet.parse(f"fleet: {{id: {ID}}}\n{text.replace('KEY', key)}\n".encode())
     assert isinstance(found, tuple)
-    said = " ".join(f"{each}" for each in found)
-    assert "a private key" in said
-    assert key[16:30] not in said
+    messages = " ".join(f"{each}" for each in found)
+    assert "a private key" in messages
+    assert key[16:30] not in messages
