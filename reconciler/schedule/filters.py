@@ -83,16 +83,15 @@ def pin(pool: PoolView, request: Placeable) -> Reasons:
 
 
 def secrets(pool: PoolView, request: Placeable) -> Reasons:
-    """A host that cannot open what a machine needs would take the machine and never start it."""
+    """A host that cannot open what a machine needs would take the machine and never start it. Whether the host's own file of secrets has
+    the values is not reported, so it does not count here: docs/secrets.md says what to do."""
     for need in request.secrets:
         if not need.is_open_to(pool.recipients):
-            why = (
-                "cannot open"
-                if pool.recipients
-                else "has no key in gitvirt.yaml (poollets.NAME.age), and cannot open"
-            )
-            cure = f"gitvirt secret rekey {need.name}"
-            yield Reason(Predicate.SECRET, f"its host {why} Secret {need.name}: `{cure}`", resource=need.name)
+            why, cure = "cannot open", f"`gitvirt secret rekey {need.name}`"
+            if not pool.recipients:
+                why = "has no key in gitvirt.yaml, and cannot open"
+                cure = f"add poollets.NAME.age there, then {cure}"
+            yield Reason(Predicate.SECRET, f"its host {why} Secret {need.name}: {cure}", resource=need.name)
 
 
 STATIC_FILTERS: tuple[Callable[[PoolView, Placeable], Reasons], ...] = (

@@ -141,8 +141,8 @@ STATIC = {
         [
             Reason(
                 Predicate.SECRET,
-                "its host has no key in gitvirt.yaml (poollets.NAME.age), and cannot open Secret default/boot: "
-                "`gitvirt secret rekey default/boot`",
+                "its host has no key in gitvirt.yaml, and cannot open Secret default/boot: "
+                "add poollets.NAME.age there, then `gitvirt secret rekey default/boot`",
                 "default/boot",
             )
         ],
