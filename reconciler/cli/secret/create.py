@@ -62,21 +62,54 @@ def run(arguments: argparse.Namespace) -> int:
     key = files.read_key(arguments, arguments.name)
     path = check_path(arguments.path or f"secrets/{key.namespace}/{key.name}.yaml")
     values = read_values(arguments)
-    text = render(key, values) if values else edit_new(key)
-
-    def compute(found: SecretFiles) -> MutationResult:
-        if (key.namespace, key.name) in found.secrets.secrets:
-            raise CommandError(f"{key} exists already", f"gitvirt secret edit {key.namespace}/{key.name}")
-        if not isinstance(found.source.read(path), Problem):
-            raise CommandError(f"{printable(path)} exists already", "name another file with --path")
-        sealed = seal_for_readers(found, key, text)
-        return files.edit_result(
-            "create", [ObjectChange(key, "is created", path)], [FileEdit(path, None, sealed)]
-        )
-
-    check_readable(text, key)
-    files.apply(arguments, compute)
+    if values:
+        text = render(key, values)
+        check_readable(text, key)
+        write(arguments, key, path, text)
+    else:
+        edit_new(arguments, key, path)
     return Exit.OK
+
+
+def write(arguments: argparse.Namespace, key: Key, path: str, text: str) -> None:
+    def compute(found: SecretFiles) -> MutationResult:
+        refuse_taken(found, key, path)
+        describe_readers(found, key)
+        made = FileEdit(path, None, seal_for_readers(found, key, text))
+        return files.edit_result("create", [ObjectChange(key, "is created", path)], [made])
+
+    files.apply(arguments, compute)
+
+
+def edit_new(arguments: argparse.Namespace, key: Key, path: str) -> None:
+    """In the person's editor, from a text without a value. What prevents the Secret is said before it opens."""
+    with files.open_files(arguments) as found:
+        keys_of(found)
+        refuse_taken(found, key, path)
+        files.refuse_changes(found, arguments)
+    before = render(key, {"key": b"value"})
+
+    def check(after: str) -> None:
+        if after != before:
+            check_readable(after, key)
+            seal_for_readers(found, key, after)
+
+    def use(after: str) -> bool:
+        if after != before:
+            write(arguments, key, path, after)
+        return after != before
+
+    if not edit_readable(f"{key.name}.yaml", before, os.environ, check, use):
+        cause = "nothing was written in the editor; nothing is created"
+        raise CommandError(cause, "or use --generate or --from-file")
+
+
+def refuse_taken(found: SecretFiles, key: Key, path: str) -> None:
+    """A CommandError where the object or the file is there."""
+    if (key.namespace, key.name) in found.secrets.secrets:
+        raise CommandError(f"{key} exists already", f"gitvirt secret edit {key.namespace}/{key.name}")
+    if not isinstance(found.source.read(path), Problem):
+        raise CommandError(f"{printable(path)} exists already", "name another file with --path")
 
 
 def check_path(text: str) -> str:
@@ -95,20 +128,24 @@ def check_path(text: str) -> str:
     return str(path)
 
 
-def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:
-    """For those who have to read it, with a note of who cannot. A CommandError for a text that cannot be encrypted."""
-    keys = keys_of(found)
-    use = found.secrets.use((key.namespace, key.name))
+def describe_readers(found: SecretFiles, key: Key) -> None:
+    """Who cannot read it yet, as notes."""
+    use, hosts = found.secrets.use((key.namespace, key.name)), keys_of(found).hosts
     if not use.consumers:
         note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
         err().line(f"note: {note}")
     for name in sorted(use.hosts.known):
-        if not keys.hosts.get(name):
+        if not hosts.get(name):
             err().line(
                 f"note: {printable(name)} has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
             )
+
+
+def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:
+    """For those who have to read it. A CommandError for a text that cannot be encrypted."""
+    use = found.secrets.use((key.namespace, key.name))
     try:
-        return seal_text(text, required_recipients(use, keys), datetime.now(UTC)).encode()
+        return seal_text(text, required_recipients(use, keys_of(found)), datetime.now(UTC)).encode()
     except SealedError as error:
         raise CommandError(f"{key} cannot be encrypted: {error}", "correct the text") from None
 
@@ -166,14 +203,3 @@ def render(key: Key, values: dict[str, bytes]) -> str:
             lines.append(f"{section}:")
             lines += [f'    "{name}": {scalar_text(value, "str", INDENT)}' for name, value in found.items()]
     return "\n".join(lines) + "\n"
-
-
-def edit_new(key: Key) -> str:
-    """In the person's editor, from a text without a value."""
-    before = render(key, {"key": b"value"})
-    after = edit_readable(f"{key.name}.yaml", before, os.environ)
-    if after == before:
-        raise CommandError(
-            "nothing was written in the editor; nothing is created", "or use --generate or --from-file"
-        )
-    return after

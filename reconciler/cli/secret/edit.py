@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from reconciler.cli.exits import CommandError, Exit
@@ -32,15 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EditedSecret:
-    """`gone` could read it until now; `has_same_value`: a value that they could read is in it still."""
+    """`gone` are keys that could read it until now; `has_same_value`: a value that they could read is in it still."""
 
     data: bytes
-    gone: tuple[str, ...]
+    gone: frozenset[str]
     has_same_value: bool
-
-    @property
-    def sentence(self) -> str:
-        return f"is changed and is closed to {', '.join(self.gone)}" if self.gone else "is changed"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,9 +47,25 @@ def run(arguments: argparse.Namespace) -> int:
         opened = reveal(before, path, identities)
         refuse_other_keys(path, opened.other_keys)
         keys_of(found)
-    after = edit_readable(path, opened.text, os.environ)
-    if after != opened.text:
-        check_readable(after, key)
+        files.refuse_changes(found, arguments)
+
+    def check(after: str) -> None:
+        if after != opened.text:
+            check_readable(after, key)
+            seal_edited(found, key, after, opened)
+
+    def use(after: str) -> None:
+        write(arguments, key, FileEdit(path, before.encode(), after.encode()), opened)
+
+    edit_readable(path, opened.text, os.environ, check, use)
+    return Exit.OK
+
+
+def write(arguments: argparse.Namespace, key: Key, edit: FileEdit, opened: RevealedSecret) -> None:
+    """The text after the edit, encrypted for those who have to read it by the newest source."""
+    assert edit.before is not None, "the file is there"
+    assert edit.after is not None, "it stays"
+    before, after, path = edit.before.decode(), edit.after.decode(), edit.path
     former: list[str] = []
 
     def compute(newest: SecretFiles) -> MutationResult:
@@ -62,14 +74,15 @@ def run(arguments: argparse.Namespace) -> int:
         if after == opened.text:
             return files.edit_result("edit", [ObjectChange(key, "as it was", "")], [])
         made = seal_edited(newest, key, after, opened)
-        former[:] = made.gone if made.has_same_value else ()
+        gone = newest.name_holders(made.gone)
+        former[:] = gone if made.has_same_value else ()
+        sentence = f"is changed and is closed to {', '.join(gone)}" if gone else "is changed"
         return files.edit_result(
-            "edit", [ObjectChange(key, made.sentence, path)], [FileEdit(path, before.encode(), made.data)]
+            "edit", [ObjectChange(key, sentence, path)], [replace(edit, after=made.data)]
         )
 
     result = files.apply(arguments, compute)
     warn_former(key, former, result.commit)
-    return Exit.OK
 
 
 def reveal(text: str, path: str, identities: Identities) -> RevealedSecret:
@@ -93,5 +106,4 @@ def seal_edited(found: SecretFiles, key: Key, text: str, opened: RevealedSecret)
         sealed = seal_text(text, recipients, datetime.now(UTC), opened).encode()
     except SealedError as error:
         raise CommandError(f"{key} cannot be encrypted: {error}", "correct the text") from None
-    gone = found.name_holders(set(opened.wrapped) - set(recipients))
-    return EditedSecret(sealed, gone, opened.shares_value(text))
+    return EditedSecret(sealed, frozenset(opened.wrapped) - set(recipients), opened.shares_value(text))

@@ -6,6 +6,7 @@ A commit is pushed by compare-and-swap: if another writer was first, the caller 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -134,6 +135,16 @@ def check_files(files: SecretFiles) -> SecretFiles:
         cause = "gitvirt.yaml cannot be used, and it says who can open Secrets"
         raise CommandError(cause, "run `gitvirt validate`, and correct it")
     return files
+
+
+def refuse_changes(found: SecretFiles, arguments: argparse.Namespace) -> None:
+    """A CommandError where no change could be written, before a person types it."""
+    if found.fleet is not None:
+        change.refuse_unsigned(found.fleet, arguments)
+        if not arguments.dry_run:
+            change.find_author(found.fleet)
+    elif found.root is not None and not os.access(found.root, os.W_OK):
+        raise CommandError(f"you may not write in {printable(str(found.root))}", "change its rights")
 
 
 Compute = Callable[[SecretFiles], MutationResult]

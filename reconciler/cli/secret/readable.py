@@ -1,4 +1,5 @@
-"""The readable text of a Secret in a person's editor: in a folder on tmpfs, of this account alone, that goes when the editor ends.
+"""The readable text of a Secret in a person's editor: in a folder on tmpfs, of this account alone. It goes when the
+text is used; a text that cannot be used stays there, so that no typing is lost.
 
 Must never happen: the text on a disk; a text with mistakes becomes a Secret that hosts cannot read.
 """
@@ -6,30 +7,71 @@ Must never happen: the text on a disk; a text with mistakes becomes a Secret tha
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.editor import OpenedText
-from reconciler.cli.terminal import printable
+from reconciler.cli.terminal import err, printable
 from schemas import manifest
 from schemas.kinds import Key, Kind
 from schemas.problem import Severity
 
+T = TypeVar("T")
 MOUNTS = Path("/proc/self/mounts")
 IN_MEMORY = ("tmpfs", "ramfs")
 
 
-def edit_readable(name: str, text: str, environment: Mapping[str, str]) -> str:
-    """What the editor left. A CommandError where it failed."""
+def edit_readable(
+    name: str,
+    text: str,
+    environment: Mapping[str, str],
+    check: Callable[[str], None],
+    use: Callable[[str], T],
+) -> T:
+    """What `use` returns for what the editor left, once `check` accepts it. On a terminal the editor opens again after a mistake; a text that
+    cannot be used stays on tmpfs, and the CommandError names it."""
     with OpenedText(name, text.encode(), environment, memory_folder(environment)) as opened:
-        data = opened.open()
+        while True:
+            data = opened.open()
+            try:
+                after = decode(data)
+                check(after)
+            except CommandError as error:
+                if wants_again(error):
+                    continue
+                raise keep(opened, error) from None
+            try:
+                return use(after)
+            except CommandError as error:
+                raise keep(opened, error) from None
+
+
+def wants_again(error: CommandError) -> bool:
+    """Asks a person at a terminal."""
+    if not sys.stdin.isatty():
+        return False
+    terminal = err()
+    terminal.line(f"{error.cause}; {error.cure}")
+    terminal.stream.write("open the editor again? Type yes: ")
+    terminal.stream.flush()
+    return sys.stdin.readline().strip() == "yes"
+
+
+def keep(opened: OpenedText, error: CommandError) -> CommandError:
+    """The same error, and where the text is. It is in memory alone, so that a restart removes it."""
+    where = f"your readable text is in {opened.keep()}, on tmpfs: delete it when you are done"
+    return CommandError(error.cause, f"{error.cure}; {where}", error.exit_code)
+
+
+def decode(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise CommandError(
-            "what the editor wrote is not UTF-8; nothing was changed", "save it as UTF-8"
-        ) from None
+        cause = "what the editor wrote is not UTF-8; nothing was changed"
+        raise CommandError(cause, "save it as UTF-8", Exit.PROBLEMS) from None
 
 
 def memory_folder(environment: Mapping[str, str]) -> Path:

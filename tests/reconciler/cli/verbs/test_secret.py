@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.exits import Exit
+from reconciler.cli.secret.readable import is_in_memory
 from schemas.encryption.age_armor import Identities, parse_identities, public_half
 from schemas.encryption.open_secret import open_secret
 from schemas.encryption.sealed_error import SealedError
@@ -112,10 +116,11 @@ class stdin:  # noqa: N801
         reader, writer = os.pipe()
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(self.data)
-        self.file = os.fdopen(reader, "r")
+        self.before, self.file = sys.stdin, os.fdopen(reader, "r")
         self.monkeypatch.setattr(sys, "stdin", self.file)
 
     def __exit__(self, *_: object) -> None:
+        self.monkeypatch.setattr(sys, "stdin", self.before)
         self.file.close()
 
 
@@ -323,6 +328,58 @@ def test_a_text_that_is_not_this_secret_is_refused_without_a_value(
     assert want in shown.err
     assert "horse" not in shown.out + shown.err
     assert secret_text(fleet, "seed") == before
+    kept = kept_text(shown.err)
+    assert is_in_memory(kept)
+    assert kept.stat().st_mode & 0o77 == 0 or kept.parent.stat().st_mode & 0o77 == 0
+    # The kept text goes into the next edit, corrected.
+    monkeypatch.setenv("EDITOR", f"cp {kept}")
+    assert gitvirt("secret", "edit", "seed") == Exit.PROBLEMS
+    shutil.rmtree(kept_text(capsys.readouterr().err).parent)
+    shutil.rmtree(kept.parent)
+
+
+def kept_text(shown: str) -> Path:
+    """The file that a message names."""
+    found = re.search(r"your readable text is in (\S+), on tmpfs", shown)
+    assert found is not None
+    return Path(found[1])
+
+
+def test_create_says_what_prevents_it_before_the_editor_opens(
+    fleet: Path,
+    keys: Keys,
+    watching_editor: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert create("seed", monkeypatch) == Exit.OK
+    capsys.readouterr()
+    assert gitvirt("secret", "create", "seed") == Exit.FAILED
+    assert "exists already" in capsys.readouterr().err
+    assert gitvirt("secret", "create", "new", "--path", "pools/rack-a1.yaml") == Exit.FAILED
+    assert "exists already" in capsys.readouterr().err
+    pull(fleet)
+    no_admin = settings(keys).replace(f'["{keys.public("ann")}"]'.encode(), b"[]", 1)
+    push(fleet, {"gitvirt.yaml": no_admin}, "remove ann")
+    assert gitvirt("secret", "create", "new") == Exit.FAILED
+    assert "gitvirt.yaml has no secrets.admins" in capsys.readouterr().err
+    assert not watching_editor.exists()
+
+
+def test_create_in_the_editor_keeps_a_text_that_would_be_readable(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDITOR", "sed -i '$a #    password: swordfish'")
+    assert gitvirt("secret", "create", "new") == Exit.FAILED
+    shown = capsys.readouterr().err
+    assert "everyone could read the comment of line" in shown
+    kept = kept_text(shown)
+    assert "swordfish" in kept.read_text()
+    assert "swordfish" not in shown
+    monkeypatch.setenv("EDITOR", f"sed 's/^#/    #/' {kept} >")
+    assert gitvirt("secret", "create", "new") == Exit.OK
+    shutil.rmtree(kept.parent)
+    assert "swordfish" not in secret_text(fleet, "new")
 
 
 def test_without_the_right_key_each_verb_says_which_file_and_why(
@@ -437,6 +494,34 @@ def test_a_plain_secret_is_a_problem_unless_the_settings_allow_it(
     push(fleet, {"gitvirt.yaml": settings(keys).replace(b"secrets: {", b"secrets: {plain: allow, ")}, "allow")
     assert gitvirt("secret", "check") == Exit.OK
     assert "plain text, which secrets.plain allows" in capsys.readouterr().out
+
+
+def test_on_a_terminal_the_editor_opens_again_with_the_text(
+    fleet: Path,
+    keys: Keys,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert create("seed", monkeypatch) == Exit.OK
+    script = tmp_path / "editor"
+    script.write_text(
+        "#!/bin/sh\nif grep -q 'kind: Pod' \"$1\"; then sed -i 's/kind: Pod/kind: Secret/' \"$1\"\n"
+        "else sed -i -e 's/kind: Secret/kind: Pod/' -e s/correct/wrong/ \"$1\"; fi\n"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(script))
+    person, terminal = pty.openpty()
+    os.write(person, b"yes\n")
+    with os.fdopen(terminal, "r") as reader:
+        monkeypatch.setattr(sys, "stdin", reader)
+        assert gitvirt("secret", "edit", "seed") == Exit.OK
+    os.close(person)
+    shown = capsys.readouterr().err
+    assert "open the editor again? Type yes: " in shown
+    assert "horse" not in shown
+    values = open_secret((read_body(secret_text(fleet, "seed")),), 0, keys.identities("ann"))
+    assert values["ignition.yaml"].startswith(b"wrong horse")
 
 
 def test_values_come_from_files_and_random_bytes(
