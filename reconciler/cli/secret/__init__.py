@@ -6,8 +6,8 @@
     rekey    encrypt for those who have to read it now, and say what those who could may have kept
     check    who can open what, who cannot and has to, and who could before
 
-`files` says where Secrets are read and written: on the source branch by a commit, or in the checkout (`--worktree`). `private_keys` finds the
-keys of the person.
+`files` says where Secrets are read and written: on the source branch by a commit, or in the checkout (`--worktree`). `sealing` has what
+`create`, `edit` and `rekey` ask alike. `private_keys` finds the keys of the person.
 
 Must never happen: a value in an argument, an error, a commit message or a log; a readable text on a disk; a Secret encrypted for fewer
 readers because a file could not be read.

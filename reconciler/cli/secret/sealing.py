@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from reconciler.cli.exits import CommandError
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.terminal import err, printable
-from schemas.encryption.sealed_error import SealedError
+from schemas.encryption.sealed_error import SealedError, SealedReason
 from schemas.kinds import Key
 from schemas.settings.secret_keys import SecretKeys
 
@@ -38,6 +38,8 @@ def refuse_other_keys(path: str, other_keys: Sequence[str]) -> None:
 
 def describe(path: str, error: SealedError) -> CommandError:
     """With file, key and cause."""
+    if error.reason is SealedReason.UNSUPPORTED:
+        return CommandError(f"{printable(path)}: {error}", "use sops for this file, and name the others here")
     cure = "name another private key with --key, or see `gitvirt secret check` for who can open it"
     return CommandError(f"{printable(path)} cannot be opened: {error}", cure)
 

@@ -524,6 +524,18 @@ def test_on_a_terminal_the_editor_opens_again_with_the_text(
     assert values["ignition.yaml"].startswith(b"wrong horse")
 
 
+def test_a_file_with_another_rule_is_left_to_sops(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create("seed", monkeypatch) == Exit.OK
+    text = secret_text(fleet, "seed").replace("^(data|stringData)$", "'(stringData|x)+'")
+    push(fleet, {"secrets/default/seed.yaml": text.encode()}, "another rule")
+    for words in (["edit", "seed"], ["rekey", "--force"]):
+        capsys.readouterr()
+        assert gitvirt("secret", *words) == Exit.FAILED
+        assert "use sops for this file" in capsys.readouterr().err
+
+
 def test_values_come_from_files_and_random_bytes(
     fleet: Path,
     keys: Keys,
