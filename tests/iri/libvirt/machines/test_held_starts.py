@@ -46,6 +46,9 @@ class Host:
         """No guest outlives that, and the kernel has another boot id."""
         for id in guests:
             self.daemon.kill_guest(id)
+        for id in guests:  # libvirtd outlives it here, and must know that they are off when a runtime starts
+            state = partial(lambda id: self.daemon.virsh("domstate", id).stdout.strip(), id)
+            eventually(state, lambda found: found == "shut off", SECONDS, "be off")
         self.boot_id.write_text(f"{uuid.uuid4()}\n")
 
 
