@@ -10,7 +10,7 @@ first-parent line since its last look, and at its start of the head alone, it ch
     its inputs      `audit.ref` is set, and was set before    it names none or several, they are on no line, cannot be read, or are of another commit
 
 An unproven commit is logged once. With `signatures {mode: enforce}` one that is not signed so also holds: nothing is written for as long as it is in
-the history of `live` and has no signature of a key that is listed now. At a start that is so where the mode was the same before: else nobody could turn it
+the history of `live` and has no signature of a key that is listed now. At a start that is so where the mode was the same before: else people could not turn it
 on. Inputs alone hold nothing: a server may have refused them.
 
 Must never happen: a commit that this process wrote counts as unproven, since that would stop a fleet for ever.

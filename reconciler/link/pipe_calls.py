@@ -230,7 +230,7 @@ async def end_input(sending: asyncio.Future[None], pipe: HostPipe, traffic: Pipe
             before = traffic.to_host
             await asyncio.wait(ends, timeout=IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not sending.done() and not cut.done() and traffic.to_host == before:
-                return  # as if it had closed: nobody may be there any more
+                return  # as if it had closed: the client may be gone
         if not sending.done():
             raise CallRefusedError(
                 grpc.StatusCode.UNAVAILABLE, f"host {host}: the machine has closed the connection; call again"

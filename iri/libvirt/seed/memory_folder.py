@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iri.errors import FailedPrecondition
+from iri.memory_mounts import is_in_memory
 
-MOUNTS = Path("/proc/self/mounts")
-IN_MEMORY = ("tmpfs", "ramfs")
 USUAL = (Path("/run"), Path("/dev/shm"))  # noqa: S108 - what it is mounted as is checked
 NAME = "gitvirt-seeds"
 FOR_OTHERS_TO_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -35,17 +34,6 @@ def is_usable(path: Path) -> bool:
     own = path / NAME
     found = own if own.is_dir() else path
     return is_in_memory(found) and os.access(found, os.W_OK | os.X_OK, effective_ids=True)
-
-
-def is_in_memory(folder: Path) -> bool:
-    """By the mount that the folder is on."""
-    try:
-        place = folder.resolve(strict=True)
-        mounts = [line.split() for line in MOUNTS.read_text("utf-8", "replace").splitlines()]
-    except OSError:
-        return False
-    found = [(Path(words[1]), words[2]) for words in mounts if place.is_relative_to(words[1])]
-    return bool(found) and max(found, key=lambda each: len(each[0].parts))[1] in IN_MEMORY
 
 
 def require_memory(folder: Path | None) -> Path:

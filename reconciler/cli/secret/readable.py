@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from iri.memory_mounts import is_in_memory
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.editor import OpenedText
 from reconciler.cli.terminal import err, printable
@@ -20,8 +21,6 @@ from schemas.kinds import Key, Kind
 from schemas.problem import Severity
 
 T = TypeVar("T")
-MOUNTS = Path("/proc/self/mounts")
-IN_MEMORY = ("tmpfs", "ramfs")
 
 
 def edit_readable(
@@ -83,17 +82,6 @@ def memory_folder(environment: Mapping[str, str]) -> Path:
     raise CommandError(
         cause, "create it with --from-file, --from-stdin or --generate, or use sops", Exit.USAGE
     )
-
-
-def is_in_memory(folder: Path) -> bool:
-    """By the mount that the folder is on."""
-    try:
-        place = folder.resolve(strict=True)
-        mounts = [line.split() for line in MOUNTS.read_text("utf-8", "replace").splitlines()]
-    except OSError:
-        return False
-    found = [(Path(words[1]), words[2]) for words in mounts if place.is_relative_to(words[1])]
-    return bool(found) and max(found, key=lambda each: len(each[0].parts))[1] in IN_MEMORY
 
 
 def check_readable(text: str, key: Key) -> None:

@@ -90,7 +90,7 @@ def test_a_commit_with_an_offer_is_explained(answer: OfferAnswer | None, is_acce
     "rounds", [[], [[["Machine/default/m1", "b", None]]], [[["Machine/default/m1", "a", []]]]]
 )
 def test_other_answers_explain_another_commit(rounds: object) -> None:
-    """Nobody was asked; another pool accepted; the pool that accepted refuses, without a second round."""
+    """No host was asked; another pool accepted; the pool that accepted refuses, without a second round."""
     fleet = begin(YES)
     found = forge_inputs(fleet, {"offers.json": json.dumps(rounds).encode()})
     assert found.result is Result.DIFFERS, found

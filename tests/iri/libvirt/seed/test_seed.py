@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from iri.cli.runtime.settings_file import parse_ignition_yaml
 from iri.errors import FailedPrecondition, InvalidArgument, ResourceExhausted
 from iri.libvirt.seed.iso9660 import SECTOR, iso9660_image
-from iri.libvirt.seed.memory_folder import find_memory_folder, is_in_memory
+from iri.libvirt.seed.memory_folder import find_memory_folder
 from iri.libvirt.seed.seed import (
     EFI_ANNOTATION,
     HOSTNAME,
@@ -32,6 +32,7 @@ from iri.machine import (
     RuntimeMachineSpec,
     RuntimeNetworkInterface,
 )
+from iri.memory_mounts import is_in_memory
 from tests.iri.libvirt.seed.cloud_init_format import read_network_config, read_user_data, read_yaml
 
 ID = "0d0c2d9e-0000-4000-8000-000000000001"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from iri.memory_mounts import is_in_memory
 from reconciler.cli.exits import Exit
-from reconciler.cli.secret.readable import is_in_memory
 from schemas.encryption.age_armor import Identities, parse_identities, public_half
 from schemas.encryption.open_secret import open_secret
 from schemas.encryption.sealed_error import SealedError
