@@ -72,7 +72,7 @@ def lose_all_files_but_the_disks(found: Fleet, one: Host) -> None:
     before = one.guests
     assert len(before) == 2
     for process in one.processes.values():
-        process.kill()
+        process.cut_power()
     kept = {"volumes", "libvirt.yaml", "poollet.yaml"}
     for path in Path(one.folder).iterdir():
         if path.name in kept:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -36,9 +37,20 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def kill(self) -> None:
-        """As a power cut would."""
+        """It alone: what it started, such as a fetch by git, goes on to its end."""
         self.process.kill()
         self.process.wait()
+
+    def cut_power(self) -> None:
+        """End it together with all that it started, which must not write to the disk any more."""
+        self.process.send_signal(signal.SIGSTOP)  # so that it starts nothing while we look
+        started = descendants(self.process.pid)
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.kill()
+        for pid in started:
+            _wait_until_gone(pid)
 
     def stop(self) -> int:
         if self.process.poll() is None:
@@ -71,10 +83,28 @@ def run(
     return done.stdout
 
 
+def descendants(pid: int) -> list[int]:
+    """The processes that this one started, and what those started."""
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, children.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """Of the tests, whose HOME is blank; the packages are found from any folder."""
     root = str(Path(__file__).parents[2])
     return {**os.environ, "PYTHONPATH": root, "GRPC_ENABLE_FORK_SUPPORT": "0", **given}
+
+
+def _wait_until_gone(pid: int) -> None:
+    """Its files are closed then. Whoever inherited it may not have waited for it yet."""
+    status = Path(f"/proc/{pid}/status")
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while "State:\tZ" not in status.read_text():
+            time.sleep(0.01)
 
 
 def _die_with_parent() -> None:
