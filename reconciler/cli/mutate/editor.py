@@ -9,6 +9,7 @@ Must never happen: an editor that failed, or that was never started, counts as a
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +20,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
 VARIABLES = ("VISUAL", "EDITOR")
+# For an editor that is told to end: it puts the terminal right, and may save what it has.
+END_SECONDS = 2.0
 
 
 def find_editor(environment: Mapping[str, str]) -> str:
@@ -43,21 +46,28 @@ class OpenedText:
         self._folder = Path(tempfile.mkdtemp(prefix="gitvirt-edit-", dir=within))
         self.file = self._folder / PurePosixPath(path).name
         self.file.write_bytes(data)
-        self._is_kept = False
+        self.is_kept = False
+        self._editor: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> OpenedText:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._is_kept:
+        self.remove()
+
+    def remove(self) -> None:
+        """The folder with all that an editor left there, unless it was kept."""
+        if not self.is_kept:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def open(self) -> bytes:
         """Waits until the editor ends, and returns what it left; a CommandError if it failed."""
         words = ["/bin/sh", "-c", f'{self._command} "$@"', self._command, str(self.file)]
-        done = subprocess.run(words, check=False, env=dict(os.environ))
-        if done.returncode:
-            cause = f"the editor {printable(self._command)} ended with {done.returncode}; nothing was changed"
+        with subprocess.Popen(words, env=dict(os.environ)) as self._editor:
+            code = self._editor.wait()
+        self._editor = None
+        if code:
+            cause = f"the editor {printable(self._command)} ended with {code}; nothing was changed"
             raise CommandError(cause, "set VISUAL or EDITOR to the command of an editor that works")
         try:
             return self.file.read_bytes()
@@ -65,7 +75,22 @@ class OpenedText:
             cause = f"cannot read what the editor wrote to {printable(str(self.file))}: {error.strerror}"
             raise CommandError(cause, "save the file under its name; nothing was changed") from None
 
+    def end_editor(self) -> None:
+        """Called by a handler of signals: tells an editor that runs to end, and waits a bounded time. It waits for the process without
+        taking its exit code, which `open` may be waiting for."""
+        if self._editor is None:
+            return
+        try:
+            process = os.pidfd_open(self._editor.pid)
+        except OSError:
+            return  # it has ended
+        try:
+            self._editor.terminate()
+            select.select([process], [], [], END_SECONDS)
+        finally:
+            os.close(process)
+
     def keep(self) -> str:
         """The file stays after the end; how a message names it."""
-        self._is_kept = True
+        self.is_kept = True
         return printable(str(self.file))

@@ -1,5 +1,5 @@
 """The readable text of a Secret in a person's editor: in a folder on tmpfs, of this account alone. It goes when the
-text is used; a text that cannot be used stays there, so that no typing is lost.
+text is used, and when a signal ends the verb (`removal`); a text that cannot be used stays there, so that no typing is lost.
 
 Must never happen: the text on a disk; a text with mistakes becomes a Secret that hosts cannot read.
 """
@@ -15,6 +15,7 @@ from typing import TypeVar
 from iri.memory_mounts import is_in_memory
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.editor import OpenedText
+from reconciler.cli.secret.removal import open_removable
 from reconciler.cli.terminal import err, printable
 from schemas import manifest
 from schemas.kinds import Key, Kind
@@ -32,7 +33,8 @@ def edit_readable(
 ) -> T:
     """What `use` returns for what the editor left, once `check` accepts it. On a terminal the editor opens again after a mistake; a text that
     cannot be used stays on tmpfs, and the CommandError names it."""
-    with OpenedText(name, text.encode(), environment, memory_folder(environment)) as opened:
+    folder = memory_folder(environment)
+    with open_removable(lambda: OpenedText(name, text.encode(), environment, folder)) as opened:
         while True:
             data = opened.open()
             try:
