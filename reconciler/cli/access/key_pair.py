@@ -168,8 +168,8 @@ def encode_key(key: PrivateKey) -> bytes:
 
 
 def refuse_checkout(path: Path) -> None:
-    """A key in a checkout is one `git add --all` away from everybody who reads the repo."""
-    top = find_git_top(path.absolute().parent)
+    """A key in a checkout is one `git add --all` away from everybody who reads the repo. Where the path leads to counts, not its words."""
+    top = find_git_top(path.parent.resolve())
     if top is not None:
         cause = f"{path} is inside the Git checkout {top}, where a private key may be committed"
         raise CommandError(cause, "name a file outside of it with --key FILE")

@@ -23,6 +23,7 @@ from reconciler.cli.access.key_pair import (
     encode_key,
     ensure_pair,
     read_key,
+    refuse_checkout,
     resume_adoption,
 )
 from reconciler.cli.exits import CommandError
@@ -251,3 +252,15 @@ def test_the_umask_does_not_open_a_key(tmp_path: Path) -> None:
     finally:
         os.umask(old)
     assert (tmp_path / "link.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_beside_the_checkout_is_not_inside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "fleet"
+    (checkout / ".git").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(checkout)
+    monkeypatch.chdir(checkout)
+    refuse_checkout(Path("../client.key"))
+    refuse_checkout(Path("../keys/client.key"))
+    for inside in (Path("client.key"), Path("../fleet/client.key"), tmp_path / "link" / "client.key"):
+        with pytest.raises(CommandError, match="inside the Git checkout"):
+            refuse_checkout(inside)
