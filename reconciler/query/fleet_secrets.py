@@ -25,6 +25,7 @@ from schemas.settings.secret_keys import SecretKeys
 from schemas.validate import AnyDeclaration, Tree, files
 from schemas.validate.secret_readers import ReaderReport, compare_readers
 from schemas.validate.secret_uses import PoolLabels, SecretUse, find_secret_uses
+from schemas.validate.secrets import is_encrypted
 from schemas.validate.tree import Name
 
 
@@ -84,6 +85,15 @@ def read_announced_labels(repo: Repo, target: ObjectId | None) -> PoolLabels:
         for item in read_inventory(repo, target, kind).of(kind)
         if item.path.startswith(live_layout.ANNOUNCED)
     }
+
+
+def is_plain(entry: AnyDeclaration) -> bool:
+    """Whether everyone can read a value of it, and none of its values is encrypted."""
+    secret = entry.object
+    assert isinstance(secret, Secret)
+    values = [("data", value) for value in secret.data.values() if value]
+    values += [("stringData", value) for value in secret.string_data.values() if value]
+    return not secret.sops and bool(values) and not any(is_encrypted(field, value) for field, value in values)
 
 
 def locks_of(entry: AnyDeclaration) -> tuple[Lock, ...] | SealedError:

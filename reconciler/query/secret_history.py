@@ -2,7 +2,7 @@
 
 The walk goes back along the file, and along each file that declared the Secret and was removed or renamed. A recipient that left and did not
 come back is reported with the commit that removed it. Whether the value is still the same can be told only with a private key that opens both
-texts; without one it counts as the same.
+texts; without one each value counts as the same.
 
 Limits: a Secret that was cut out of a file which stayed, and a Secret by another name, are not followed.
 """
@@ -32,12 +32,12 @@ Open = Callable[[str], Mapping[str, bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class FormerReader:
-    """`recipient` could open the file until `commit`. `is_same`: a value that it could read is in use still; None: unknown."""
+    """`recipient` could open the file until `commit`. `same_keys` have a value still that it could read; None: unknown."""
 
     recipient: str
     commit: ObjectId
     time: datetime
-    is_same: bool | None
+    same_keys: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def list_former_readers(
                 time = decode_commit(repo.read(commit)).time
                 known = found.get(recipient)
                 if known is None or known.time < time:
-                    is_same = share_value(values, open(earlier))
-                    found[recipient] = FormerReader(recipient, commit, time, is_same)
+                    same = list_same_keys(values, open(earlier))
+                    found[recipient] = FormerReader(recipient, commit, time, same)
     return sorted(found.values(), key=lambda one: one.time, reverse=True)
 
 
@@ -94,11 +94,13 @@ def list_earlier_holders(repo: Repo, head: ObjectId) -> dict[str, str]:
     return found
 
 
-def share_value(now: Mapping[str, bytes] | None, then: Mapping[str, bytes] | None) -> bool | None:
-    """Whether a value of then is in use now."""
+def list_same_keys(
+    now: Mapping[str, bytes] | None, then: Mapping[str, bytes] | None
+) -> tuple[str, ...] | None:
+    """The keys of now that have a value of then, whatever its key was. None where one of the two texts did not open."""
     if now is None or then is None:
         return None
-    return bool({value for value in now.values() if value} & set(then.values()))
+    return tuple(key for key, value in now.items() if value and value in then.values())
 
 
 def read_recipients(text: str) -> frozenset[str]:

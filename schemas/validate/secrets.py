@@ -45,7 +45,7 @@ def findings(entry: AnyDeclaration, policy: ValidationPolicy) -> Iterator[Findin
             "GV510",
             pointer,
             f"everyone who can read this repo can read {names}, and the values stay in Git history",
-            "encrypt the Secret with SOPS or age, and change the secret itself; "
+            f"encrypt it with `gitvirt secret rekey {entry.key.namespace}/{entry.key.name}`, SOPS or age, and change the secret itself; "
             "for a test repo, set `secrets: {plain: allow}` in gitvirt.yaml",
         )
 

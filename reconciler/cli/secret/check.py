@@ -1,13 +1,13 @@
 """`gitvirt secret check`: who can open each Secret, who has to, and who could before. Changes nothing.
 
-Needs no private key; with one it verifies the MAC of what the key opens, and tells whether a value that a former reader could open is still in
-use. Exit code 3 where something is to be done.
+Needs no private key; with one it verifies the MAC of what the key opens, and tells which values that a former reader could open are still in
+use. It says of which Secrets that could not be verified. Exit code 3 where something is to be done.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.cli.exits import Exit
@@ -15,8 +15,8 @@ from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import try_keys
-from reconciler.cli.terminal import TextStyle, out, printable
-from reconciler.query.fleet_secrets import locks_of
+from reconciler.cli.terminal import TextStyle, err, out, printable
+from reconciler.query.fleet_secrets import is_plain, locks_of
 from reconciler.query.secret_history import (
     FormerReader,
     SecretPlace,
@@ -58,18 +58,25 @@ class CheckedSecret:
             *((f"surplus: {', '.join(found.surplus)}",) if found.surplus else ()),
             *((f"stale: {', '.join(map(shorten, found.stale))}",) if found.stale else ()),
             *((f"without a key: {', '.join(found.keyless)}",) if found.keyless else ()),
-            *(
-                f"rotate: {name} could read it until {one.commit[:10]}"
-                for name, one in self.former
-                if one.is_same is not False
-            ),
+            *(describe_former(name, one) for name, one in self.former if one.same_keys != ()),
         )
 
     @property
+    def is_unverified(self) -> bool:
+        """Encrypted, and nothing says whether the text is as it was written."""
+        return not (self.is_plain or self.is_verified or self.fault)
+
+    @property
     def advice(self) -> str:
-        return "; ".join(self.problems) or (
-            "plain text, which secrets.plain allows" if self.is_plain else "ok"
-        )
+        if self.is_plain and not self.problems:
+            return "plain text, which secrets.plain allows"
+        unverified = ("not verified: no private key opens it",) if self.is_unverified else ()
+        return "; ".join((*(self.problems or (("readers ok",) if unverified else ("ok",))), *unverified))
+
+
+def describe_former(name: str, one: FormerReader) -> str:
+    values = ", ".join(one.same_keys) if one.same_keys else "all values"
+    return f"rotate {values}: {name} could read it until {one.commit[:10]}"
 
 
 COLUMNS = (
@@ -79,7 +86,9 @@ COLUMNS = (
     Column[CheckedSecret](
         "STATE",
         lambda each: printable(each.advice),
-        lambda each: TextStyle.RED if each.problems else TextStyle.GREEN,
+        lambda each: (
+            TextStyle.RED if each.problems else TextStyle.YELLOW if each.is_unverified else TextStyle.GREEN
+        ),
     ),
 )
 
@@ -104,7 +113,19 @@ def run(arguments: argparse.Namespace) -> int:
             out().line(str(one.key))
     else:
         show_table(out(), COLUMNS, checked)
+    note_unverified(checked)
     return Exit.PROBLEMS if any(one.problems for one in checked) else Exit.OK
+
+
+def note_unverified(checked: Sequence[CheckedSecret]) -> None:
+    """What the table cannot say of Secrets that no key opened."""
+    count = sum(one.is_unverified for one in checked)
+    if count:
+        fact = f"without a private key for {count} of {len(checked)} Secrets, it is unknown whether they were tampered with"
+        former = ", and each value that a former reader could read counts as unchanged"
+        err().line(
+            f"note: {fact}{former if any(one.former for one in checked) else ''}; name a key with --key FILE"
+        )
 
 
 def check(found: SecretFiles, entry: AnyDeclaration, identities: Identities) -> CheckedSecret:
@@ -118,7 +139,10 @@ def check(found: SecretFiles, entry: AnyDeclaration, identities: Identities) -> 
             entry.path,
             ReaderReport(),
             users,
-            is_plain=True,
+            fault=""
+            if is_plain(entry)
+            else "it has no value that gitvirt can open: encrypt it with SOPS or age",
+            is_plain=is_plain(entry),
             may_be_plain=found.secrets.allows_plain,
         )
     readers = found.secrets.compare((entry.key.namespace, entry.key.name), locks)
@@ -188,5 +212,6 @@ def former_value(name: str, one: FormerReader) -> dict[str, object]:
         "recipient": one.recipient,
         "until": one.commit,
         "time": one.time.isoformat(),
-        "hasSameValue": one.is_same,
+        "hasSameValue": None if one.same_keys is None else bool(one.same_keys),
+        "sameKeys": None if one.same_keys is None else list(one.same_keys),
     }

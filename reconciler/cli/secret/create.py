@@ -19,8 +19,8 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
-from reconciler.cli.secret.readable import check_readable, edit_readable
-from reconciler.cli.secret.sealing import keys_of
+from reconciler.cli.secret.readable import MAX_BYTES, check_readable, edit_readable, refuse_large
+from reconciler.cli.secret.sealing import keys_of, refuse_errors
 from reconciler.cli.terminal import err, printable
 from schemas import live_layout
 from schemas.encryption.sealed_error import SealedError
@@ -34,7 +34,7 @@ from schemas.validate.secret_readers import required_recipients
 GENERATED_BYTES = 32
 INDENT = 4
 KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
-MAX_BYTES = 1 << 20
+NAME_BYTES = 255  # of a file, on the file systems of Linux
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[KEY=]FILE",
         help="a value from a file; repeatable",
     )
-    option("--from-stdin", metavar="KEY", help="a value from standard input, without its last line break")
+    option(
+        "--from-stdin",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="a value from standard input, without its last line break; once",
+    )
     option(
         "--generate",
         action="append",
@@ -60,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     key = files.read_key(arguments, arguments.name)
+    check_readable(render(key, {"key": b"value"}), key)  # the name, before anything else is asked for
     path = check_path(arguments.path or f"secrets/{key.namespace}/{key.name}.yaml")
     values = read_values(arguments)
     if values:
@@ -76,6 +83,7 @@ def write(arguments: argparse.Namespace, key: Key, path: str, text: str) -> None
         refuse_taken(found, key, path)
         describe_readers(found, key)
         made = FileEdit(path, None, seal_for_readers(found, key, text))
+        refuse_errors(found, path, made.after or b"")
         return files.edit_result("create", [ObjectChange(key, "is created", path)], [made])
 
     files.apply(arguments, compute)
@@ -92,14 +100,14 @@ def edit_new(arguments: argparse.Namespace, key: Key, path: str) -> None:
     def check(after: str) -> None:
         if after != before:
             check_readable(after, key)
-            seal_for_readers(found, key, after)
+            refuse_errors(found, path, seal_for_readers(found, key, after))
 
     def use(after: str) -> bool:
         if after != before:
             write(arguments, key, path, after)
         return after != before
 
-    if not edit_readable(f"{key.name}.yaml", before, os.environ, check, use):
+    if not edit_readable(path, before, os.environ, check, use):
         cause = "nothing was written in the editor; nothing is created"
         raise CommandError(cause, "or use --generate or --from-file")
 
@@ -125,6 +133,9 @@ def check_path(text: str) -> str:
         raise CommandError(
             cause, "name a file as secrets/shop/database.yaml, from the top of the repository", Exit.USAGE
         )
+    if any(len(part.encode()) > NAME_BYTES for part in path.parts):
+        cause = f"a part of the path is longer than {NAME_BYTES} bytes, which no file may be called"
+        raise CommandError(cause, "name a shorter file with --path", Exit.USAGE)
     return str(path)
 
 
@@ -156,9 +167,12 @@ def read_values(arguments: argparse.Namespace) -> dict[str, bytes]:
         name, equals, path = text.partition("=")
         name, path = (name, path) if equals else (Path(text).name, text)
         add(found, name, read_file(Path(path)))
-    if arguments.from_stdin:
+    if len(arguments.from_stdin) > 1:
+        cause = "standard input is one value, and --from-stdin is given twice"
+        raise CommandError(cause, "use --from-file for the others", Exit.USAGE)
+    for name in arguments.from_stdin:
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        add(found, arguments.from_stdin, data.removesuffix(b"\n").removesuffix(b"\r"))
+        add(found, name, data.removesuffix(b"\n").removesuffix(b"\r"))
     for name in arguments.generate:
         add(found, name, secrets.token_urlsafe(GENERATED_BYTES).encode())
     return found
@@ -169,14 +183,14 @@ def add(found: dict[str, bytes], name: str, value: bytes) -> None:
         raise CommandError(f"{printable(name)!r} is not a key", "use letters, digits, -, _ and .", Exit.USAGE)
     if name in found:
         raise CommandError(f"the key {name} is given twice", "give each key once", Exit.USAGE)
-    if len(value) > MAX_BYTES:
-        raise CommandError(f"the value of {name} is larger than 1 MiB", "keep it outside of the repository")
+    refuse_large(name, len(value))
     found[name] = value
 
 
 def read_file(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise CommandError(
             f"cannot read {printable(str(path))}: {error.strerror}", "name a file that exists"

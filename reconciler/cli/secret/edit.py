@@ -17,13 +17,15 @@ from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
 from reconciler.cli.secret.readable import check_readable, edit_readable
-from reconciler.cli.secret.sealing import describe, keys_of, refuse_other_keys, warn_former
+from reconciler.cli.secret.sealing import describe, keys_of, refuse_errors, refuse_other_keys, warn_former
 from reconciler.cli.terminal import printable
+from reconciler.query.fleet_secrets import is_plain
 from schemas.encryption.age_armor import Identities
 from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import RevealedSecret, open_text, seal_text
 from schemas.kinds import Key
 from schemas.validate.secret_readers import required_recipients
+from schemas.validate.tree import AnyDeclaration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +44,9 @@ class EditedSecret:
 def run(arguments: argparse.Namespace) -> int:
     key, identities = files.read_key(arguments, arguments.name), read_keys(arguments)
     with files.open_files(arguments) as found:
-        path = found.find(key).path
+        entry = found.find(key)
+        refuse_plain(entry)
+        path = entry.path
         before = found.text(path)
         opened = reveal(before, path, identities)
         refuse_other_keys(path, opened.other_keys)
@@ -52,13 +56,21 @@ def run(arguments: argparse.Namespace) -> int:
     def check(after: str) -> None:
         if after != opened.text:
             check_readable(after, key)
-            seal_edited(found, key, after, opened)
+            refuse_errors(found, path, seal_edited(found, key, after, opened).data)
 
     def use(after: str) -> None:
         write(arguments, key, FileEdit(path, before.encode(), after.encode()), opened)
 
     edit_readable(path, opened.text, os.environ, check, use)
     return Exit.OK
+
+
+def refuse_plain(entry: AnyDeclaration) -> None:
+    """A CommandError for a Secret in plain text, which `gitvirt edit` opens: this verb would encrypt its old values without a word."""
+    if is_plain(entry):
+        name = f"{entry.key.namespace}/{entry.key.name}"
+        cure = f"`gitvirt secret rekey {name}` encrypts it; then edit it, with new values: Git keeps the old ones"
+        raise CommandError(f"{entry.key} is in plain text: {printable(entry.path)}", cure)
 
 
 def write(arguments: argparse.Namespace, key: Key, edit: FileEdit, opened: RevealedSecret) -> None:

@@ -108,6 +108,7 @@ def open_files(arguments: argparse.Namespace) -> Iterator[SecretFiles]:
     """The Secrets that the call is about. A CommandError for settings that cannot be used."""
     progress = Progress(err(), "read")
     if arguments.worktree:
+        refuse_remote(arguments)
         root = find_root(Path.cwd())
         if root is None:
             raise CommandError("you are not in a checkout", "go to one, or leave --worktree out", Exit.USAGE)
@@ -118,6 +119,14 @@ def open_files(arguments: argparse.Namespace) -> Iterator[SecretFiles]:
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         yield read_files(fleet)
+
+
+def refuse_remote(arguments: argparse.Namespace) -> None:
+    """A CommandError for options that say where a commit goes, where none is made."""
+    options = {"--repo": arguments.repo, "--branch": arguments.branch, "--message": arguments.message}
+    if given := [name for name, value in options.items() if value]:
+        cause = f"--worktree changes the files of the checkout around you, and {given[0]} is about a commit"
+        raise CommandError(cause, "leave one of the two out", Exit.USAGE)
 
 
 def read_files(fleet: FleetRepo) -> SecretFiles:

@@ -22,6 +22,7 @@ from schemas.kinds import Key, Kind
 from schemas.problem import Severity
 
 T = TypeVar("T")
+MAX_BYTES = 1 << 20
 
 
 def edit_readable(
@@ -103,4 +104,17 @@ def check_readable(text: str, key: Key) -> None:
             f"the text declares {shown} and not {key} alone; nothing was changed",
             "edit it again",
             Exit.PROBLEMS,
+        )
+    body = found.documents[0].body
+    for name, text in (body.get("data") or {}).items():
+        refuse_large(name, len("".join(text.split())) * 3 // 4)
+    for name, text in (body.get("stringData") or {}).items():
+        refuse_large(name, len(text.encode()))
+
+
+def refuse_large(name: str, size: int) -> None:
+    """A CommandError for a value that would weigh on each clone for ever."""
+    if size > MAX_BYTES:
+        raise CommandError(
+            f"the value of {printable(name)} is larger than 1 MiB", "keep it outside of the repository"
         )

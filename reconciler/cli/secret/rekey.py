@@ -4,6 +4,7 @@
     more readers      the data key is wrapped for them; no value changes
     fewer readers     a new data key, so that what is written from now on is closed to who lost the right
     the same          nothing
+    all (plain text)  encrypted, if the call names the Secret; else a note, unless secrets.plain allows it
 
 Who lost the right still has what it could read: the value itself is to be changed, where it is valid and with `gitvirt secret edit`. The verb
 names each such reader. While a file cannot be read, it is unknown who needs a Secret, and no reader loses a right.
@@ -12,8 +13,10 @@ names each such reader. While a file cannot be read, it is unknown who needs a S
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
@@ -22,7 +25,7 @@ from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
 from reconciler.cli.secret.sealing import describe, keys_of, refuse_other_keys, warn_former
 from reconciler.cli.terminal import err, printable
-from reconciler.query.fleet_secrets import locks_of
+from reconciler.query.fleet_secrets import is_plain, locks_of
 from schemas.encryption.age_armor import Identities
 from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import open_text, rewrap_text, seal_text
@@ -30,6 +33,9 @@ from schemas.kinds import Key
 from schemas.model import Secret
 from schemas.validate.secret_readers import required_recipients
 from schemas.validate.tree import AnyDeclaration
+
+ARMOR = "has values in armor of age; encrypt them again with age, or move them to a file of `gitvirt secret create`"
+EVERYONE = "everyone who can read the repository"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,12 @@ class Rekeyed:
     edit: FileEdit
     came: tuple[str, ...]
     gone: tuple[str, ...]
+    was_plain: bool = False
 
     @property
     def sentence(self) -> str:
+        if self.was_plain:
+            return f"is encrypted for {', '.join(self.came)}; its values stay readable in the history of Git"
         parts = [f"is encrypted for {', '.join(self.came)} too"] if self.came else []
         if self.gone:
             parts.append(f"is closed to {', '.join(self.gone)}")
@@ -61,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     named = [files.read_key(arguments, name) for name in arguments.names]
-    identities = read_keys(arguments)
+    identities = cache(lambda: read_keys(arguments))
     gone: list[Rekeyed] = []
 
     def compute(found: SecretFiles) -> MutationResult:
@@ -72,17 +81,22 @@ def run(arguments: argparse.Namespace) -> int:
                 "run `gitvirt validate` first",
             )
         entries = [found.find(key) for key in named] if named else list(found.secrets.secrets.values())
-        made = [
-            one for entry in entries if (one := rekey(found, entry, identities, is_forced=arguments.force))
+        plain = [entry for entry in entries if is_plain(entry)]
+        if not named:
+            note_plain(found, plain)
+        made = [encrypt_plain(found, entry) for entry in plain] if named else []
+        sealed = [entry for entry in entries if is_sealed(entry)]
+        made += [
+            one for entry in sealed if (one := rekey(found, entry, identities, is_forced=arguments.force))
         ]
         gone[:] = [one for one in made if one.gone]
         changed = {one.key: one for one in made}
         objects = [
             ObjectChange(key, changed[key].sentence, changed[key].edit.path)
             if key in changed
-            else ObjectChange(key, "encrypted for the right readers already", "")
-            for key in (entry.key for entry in entries)
-            if key in changed or named
+            else ObjectChange(key, describe_unchanged(entry), "")
+            for entry in entries
+            if (key := entry.key) in changed or named
         ]
         return files.edit_result("rekey", objects, [one.edit for one in made])
 
@@ -94,19 +108,48 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK
 
 
+def note_plain(found: SecretFiles, plain: Sequence[AnyDeclaration]) -> None:
+    """A call without names leaves them: their manifests may be written by another tool."""
+    if plain and not found.secrets.allows_plain:
+        names = " ".join(f"{entry.key.namespace}/{entry.key.name}" for entry in plain)
+        err().line(f"note: in plain text: {names}; `gitvirt secret rekey {names}` encrypts them")
+
+
+def encrypt_plain(found: SecretFiles, entry: AnyDeclaration) -> Rekeyed:
+    """A Secret that everyone could read, encrypted in its file for those who have to read it."""
+    recipients = required_recipients(found.secrets.use((entry.key.namespace, entry.key.name)), keys_of(found))
+    text = found.text(entry.path)
+    try:
+        after = seal_text(text, recipients, datetime.now(UTC))
+    except SealedError as error:
+        raise CommandError(
+            f"{printable(entry.path)} cannot be encrypted: {error}", "correct the text"
+        ) from None
+    edit = FileEdit(entry.path, text.encode(), after.encode())
+    return Rekeyed(entry.key, edit, found.name_holders(recipients), (EVERYONE,), was_plain=True)
+
+
+def is_sealed(entry: AnyDeclaration) -> bool:
+    """Whether SOPS encrypted it. What age encrypted value by value is left, with a note."""
+    assert isinstance(entry.object, Secret)
+    if not entry.object.sops and locks_of(entry):
+        err().line(f"note: {entry.key} {ARMOR}")
+    return bool(entry.object.sops)
+
+
+def describe_unchanged(entry: AnyDeclaration) -> str:
+    assert isinstance(entry.object, Secret)
+    if entry.object.sops:
+        return "encrypted for the right readers already"
+    return "is left as it is: this verb changes files of SOPS, and encrypts what is in plain text"
+
+
 def rekey(
-    found: SecretFiles, entry: AnyDeclaration, identities: Identities, *, is_forced: bool
+    found: SecretFiles, entry: AnyDeclaration, identities: Callable[[], Identities], *, is_forced: bool
 ) -> Rekeyed | None:
-    """None where nothing is to change, and for what is not a file of SOPS."""
-    secret, keys = entry.object, found.secrets.keys
-    assert isinstance(secret, Secret)
+    """None where nothing is to change. The private keys are read where they are needed."""
+    locks, keys = locks_of(entry), found.secrets.keys
     assert keys is not None, "the settings were checked"
-    if not secret.sops:
-        if locks_of(entry):
-            note = "has values in armor of age; encrypt them again with age, or move them to a file of `gitvirt secret create`"
-            err().line(f"note: {entry.key} {note}")
-        return None
-    locks = locks_of(entry)
     if isinstance(locks, SealedError):
         raise describe(entry.path, locks)
     before = locks[0].recipients
@@ -119,7 +162,7 @@ def rekey(
         refuse_other_keys(entry.path, locks[0].other_keys)
     text = found.text(entry.path)
     try:
-        after = encrypt_again(text, recipients, identities, has_new_key=bool(gone) or is_forced)
+        after = encrypt_again(text, recipients, identities(), has_new_key=bool(gone) or is_forced)
     except SealedError as error:
         raise describe(entry.path, error) from None
     edit = FileEdit(entry.path, text.encode(), after.encode())

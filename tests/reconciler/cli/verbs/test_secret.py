@@ -415,7 +415,7 @@ def test_an_edit_names_the_readers_that_it_closes_out(
     assert readers(keys, secret_text(fleet, "seed")) == {"ann", "rack-b1"}
     # Where each value is another one, there is nothing to rotate.
     push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-a1")}, "pin it elsewhere")
-    monkeypatch.setenv("EDITOR", "sed -i -e 's/wrong/right/' -e '/other/,$d'")
+    monkeypatch.setenv("EDITOR", "sed -i -e 's/wrong/right/' -e '/other/,/ignition/{/ignition/!d}'")
     assert gitvirt("secret", "edit", "seed") == Exit.OK
     shown = capsys.readouterr()
     assert "is closed to rack-b1" in shown.out
