@@ -29,7 +29,8 @@ from schemas.kinds import Key
 from schemas.model.capacity import fits
 
 Signature = tuple[object, ...]
-Run = tuple[Signature, list[Request]]  # the shape that its requests have in common
+Shape = tuple[Signature, Signature]  # what pools are asked, and what quotas are asked
+Run = tuple[Shape, list[Request]]  # the shape that its requests have in common
 key_of = attrgetter("key")
 
 
@@ -69,13 +70,16 @@ class RefusalCache:
     policy: Policy
     found: dict[Signature, tuple[Refusal, ...]] = field(default_factory=dict)
 
-    def explain(self, request: Request, shape: Signature) -> tuple[Refusal, ...]:
-        """`shape` has what requests of one run have in common; the words of past rejections may differ within it."""
+    def explain(self, request: Request, shape: Shape) -> tuple[Refusal, ...]:
+        """`shape` has what requests of one run have in common; the words of past rejections may differ within it. Who is not over a quota has
+        the rows of pools alone, which no quota is in: equal machines of many namespaces are explained once."""
+        if over := over_quota(request, self.cluster):
+            return self.found.setdefault(shape, (over,))
         rejections = (*request.rejections, *(each for one in request.volumes for each in one.rejections))
         words = tuple(each.reason for each in rejections)
-        rows = self.found.get((shape, words))
+        rows = self.found.get((shape[0], words))
         if rows is None:
-            rows = self.found[shape, words] = refusals(request, self.cluster, self.policy)
+            rows = self.found[shape[0], words] = refusals(request, self.cluster, self.policy)
         return rows
 
     def clear(self) -> None:
@@ -149,9 +153,7 @@ def explain(
 def refusals(request: Request, on: ClusterState, policy: Policy) -> tuple[Refusal, ...]:
     """A full scan of all pools, with every filter. Costly, so `schedule` keeps it for requests that read alike (`RefusalCache`).
 
-    A request over its quota is told that alone."""
-    if over := over_quota(request, on):
-        return (over,)
+    The request is not over a quota: it would be told that alone."""
     return tuple(row for row in explain(request, on, policy) if isinstance(row, Refusal))
 
 
@@ -206,7 +208,7 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[Run]:
     for term in wanted_terms:
         on.tally(term)  # from the beginning on, which costs least
     terms = Terms((*on.terms(), *wanted_terms))
-    grouped: dict[tuple[int, Key | None, Signature], list[Request]] = {}
+    grouped: dict[tuple[int, Key | None, Shape], list[Request]] = {}
     for request in requests:
         only = request.key if request.volumes else None  # its volumes have names of their own
         grouped.setdefault((request.priority, only, shape_of(request, terms)), []).append(request)
@@ -220,14 +222,15 @@ def queue(requests: Iterable[Request], on: ClusterState) -> list[Run]:
     return [run for _, run in runs]
 
 
-def shape_of(request: Request, terms: Terms) -> Signature:
-    """What makes requests equal to the scheduler, but for the names of volumes. Of the labels that is only who counts them.
+def shape_of(request: Request, terms: Terms) -> Shape:
+    """What makes requests equal to the scheduler, but for the names of volumes: to pools, and to quotas. Of the labels that is only who
+    counts them.
 
     The priority is not in it, since `queue` groups by that too, and a namespace only where a rule or a quota reads it. The words of
     rejections are not in it: no message decides who is placed first."""
     counted = terms.counting(request.key.namespace, request.labels)
-    return (
-        request.key.namespace if request.anti_affinity or request.spread or request.quota else "",
+    to_pools = (
+        request.key.namespace if request.anti_affinity or request.spread else "",
         tuple(volume_shape(volume) for volume in by_size(request.volumes)),
         request.machine_class,
         tuple(sorted(request.charge.items())),
@@ -240,9 +243,10 @@ def shape_of(request: Request, terms: Terms) -> Signature:
         request.near_pool,
         request.rejections,
         request.pinned,
-        tuple(sorted(request.quota.items())),
         request.secrets,
     )
+    quota = request.quota
+    return to_pools, (request.key.namespace, tuple(sorted(quota.items()))) if quota else ()
 
 
 def volume_shape(volume: VolumeRequest) -> Signature:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from reconciler.schedule.cluster_state import ClusterState, build_cluster_state
+from reconciler.schedule.cluster_state import ClusterState, Quota, build_cluster_state
 from reconciler.schedule.decision import Placed, Predicate, Reason, Refusal, Unschedulable
 from reconciler.schedule.ranking import PATIENCE, Fills, Ranking
 from reconciler.schedule.request import (
@@ -179,6 +179,29 @@ def test_machines_that_differ_in_names_alone_are_explained_once() -> None:
     assert {each.refusals for each in refused if isinstance(each, Unschedulable)} == {
         (Refusal("a", (reason,)), Refusal("b", (reason,)))
     }
+
+
+def test_quotas_that_have_room_make_no_explanation_of_their_own() -> None:
+    """And who is over one is told that alone."""
+    requests = [
+        Request(Key(Kind.MACHINE, f"team-{team}", f"m{i}"), "c0", {"cpu": 1000}, quota={"requests.cpu": 1000})
+        for team in range(3)
+        for i in range(2)
+    ]
+    cluster = build_cluster_state([PoolView("a", {"cpu": 2000}, why_not_ready="it is off")])
+    cluster.quotas = {f"team-{team}": (Quota("cpu", {"requests.cpu": 5000 * team}),) for team in range(3)}
+    refused = [each for each in schedule(requests, cluster) if isinstance(each, Unschedulable)]
+    assert len(refused) == 6
+    predicates = {
+        each.key.namespace: [row.predicate for one in each.refusals for row in one.reasons]
+        for each in refused
+    }
+    assert predicates == {
+        "team-0": [Predicate.QUOTA],
+        "team-1": [Predicate.READY, Predicate.CLASS],
+        "team-2": [Predicate.READY, Predicate.CLASS],
+    }
+    assert len({id(each.refusals) for each in refused}) == 2
 
 
 def test_a_refusal_after_a_placement_tells_of_the_room_that_is_left() -> None:
