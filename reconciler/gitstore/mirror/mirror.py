@@ -45,6 +45,7 @@ from pygit2.enums import SortMode
 
 from reconciler.gitstore.errors import DamageError, InUseError
 from reconciler.gitstore.mirror import mirror_check
+from reconciler.gitstore.mirror.ancestor_sets import AncestorSets
 from reconciler.gitstore.mirror.disk import MirrorDisk
 from reconciler.gitstore.mirror.repack import Repack, RepackLimits
 from reconciler.gitstore.objects.database import GitObject, ObjectType
@@ -114,6 +115,7 @@ class Mirror:
         except BaseException:
             os.close(self.lock)
             raise
+        self._ancestors = AncestorSets(self._store)
 
     def get(self, id: ObjectId) -> tuple[ObjectType, bytes]:
         try:
@@ -195,7 +197,7 @@ class Mirror:
         try:
             if commit == ancestor:
                 return pygit2.Oid(hex=commit) in self._store
-            return self._store.descendant_of(pygit2.Oid(hex=commit), pygit2.Oid(hex=ancestor))
+            return self._ancestors.is_descendant(pygit2.Oid(hex=commit), pygit2.Oid(hex=ancestor))
         except (KeyError, ValueError, pygit2.GitError):
             return False
 
@@ -209,6 +211,7 @@ class Mirror:
                 # The library knows packs by their paths while any repo has them open, and the next may be named the same.
                 self._store.free()
                 self._store = self._rebuild()
+                self._ancestors = AncestorSets(self._store)
             return swept or not is_sound
 
     def repack(self, pins: Sequence[ObjectId]) -> None:

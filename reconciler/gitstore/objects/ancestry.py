@@ -1,4 +1,4 @@
-"""Ancestors of commits, by reading commits one by one: for the twin in memory. A mirror asks the Git library, which is faster.
+"""Ancestors of commits, by reading commits one by one: for the twin in memory. A mirror has `AncestorSets`, and asks the Git library for lists.
 
 A commit's *generation* is one more than the largest of its parents; so nothing below a generation reaches a commit of that or a higher one.
 With it a question costs what lies between two commits, and dates, which people and clocks get wrong, decide nothing.
