@@ -27,7 +27,7 @@ from schemas.model import Machine, MachineClass, Volume
 from schemas.model.capacity import WHOLE_HOST, class_count
 from schemas.model.charge import MACHINE
 from schemas.model.part import Selector
-from schemas.settings.secret_keys import read_secret_keys
+from schemas.settings.secret_keys import SecretKeys, read_secret_keys
 
 V = TypeVar("V", PoolView, VolumePoolView)
 
@@ -46,16 +46,13 @@ def build_cluster_state(
     """
     requests = tuple(requests)
     keys = _host_keys(view, requests)
-    none: frozenset[str] = frozenset()
     made = empty_cluster_state(
         (
-            replace(
-                _view(PoolView, view, state), shares=state.shares, recipients=keys.get(state.poollet, none)
-            )
+            replace(_view(PoolView, view, state), shares=state.shares, recipients=_recipients(keys, state))
             for _, state in sorted(view.pools.items())
         ),
         (
-            replace(_volume_pool(view, state), recipients=keys.get(state.poollet, none))
+            replace(_volume_pool(view, state), recipients=_recipients(keys, state))
             for _, state in sorted(view.volume_pools.items())
         ),
     )
@@ -75,10 +72,19 @@ def build_cluster_state(
     return made
 
 
-def _host_keys(view: View, requests: Iterable[Request]) -> Mapping[str, frozenset[str]]:
-    """What hosts open Secrets with, by poollet. Read from the settings only where a request needs it."""
+def _host_keys(view: View, requests: Iterable[Request]) -> SecretKeys | None:
+    """What hosts open Secrets with. Read from the settings only where a request needs it."""
     needs = any(each.secrets or any(volume.secrets for volume in each.volumes) for each in requests)
-    return read_secret_keys(view.rules.settings).hosts if needs else {}
+    return read_secret_keys(view.rules.settings) if needs else None
+
+
+def _recipients(keys: SecretKeys | None, state: PoolState) -> frozenset[str]:
+    """Of the host that reports the pool. Without its report, as in a checkout that has fetched none, of the host that gitvirt.yaml lets
+    report it: a host has no keys but those of that file."""
+    if keys is None:
+        return frozenset()
+    owners = keys.volume_pools if state.key.kind is Kind.VOLUME_POOL else keys.pools
+    return keys.hosts.get(state.poollet or owners.owner(state.name), frozenset())
 
 
 def _view(kind: type[V], view: View, state: PoolState) -> V:
