@@ -5,20 +5,21 @@ A host joins by a reviewed change: the entry permits its pools and its certifica
 new branch and never to the source or target branch. Without `--branch` this command calls no remote.
 
 A second call changes nothing: existing keys and certificates are shown again, and an entry that is in the file already
-stays as it is, but for a certificate that it does not list. A new entry also lists the ssh key for Secrets (`age`), where the poollet opens them
-with it.
+stays as it is, but for a certificate that it does not list. A new entry also lists the keys that the poollet opens Secrets with (`age`): those
+that poollet.yaml names, whatever --key says.
 
     key file named by        ssh key             certificate
     --key, repo.identity     made there          `link` of poollet.yaml, else link.key and link.crt in the folder of the ssh key
     neither                  none                `link` of poollet.yaml, else none
 
-Must never happen: an existing key is overwritten; a private key is printed.
+Must never happen: an existing key is overwritten; a private key is printed; the certificate of one host is listed for another.
 """
 
 from __future__ import annotations
 
 import argparse
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -26,11 +27,12 @@ from pathlib import Path
 from poollet.cli import settings
 from poollet.cli.proposal import propose
 from reconciler.cli.access import rotation
-from reconciler.cli.access.key_pair import PairFiles, PairNames, ensure_pair
+from reconciler.cli.access.key_pair import PairFiles, PairNames, ensure_pair, read_subject
 from reconciler.cli.access.settings_text import change_settings, read_settings, show_entry
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import Terminal, out, printable
 from schemas.edit import Value
+from schemas.encryption.age_armor import IdentityError, public_half
 from schemas.encryption.recipients import parse_recipient
 from schemas.settings.certificate import Certificate, read_certificate
 from schemas.settings.certificate_dates import day
@@ -54,14 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
         certificate = show_certificate(terminal, files, one)
     elif files is not None:
         terminal.line(f"would create the certificate {files.certificate}, and list it in the entry")
+    recipients = find_recipients(one)
+    if not recipients:
+        note_keyless(terminal, key)
     if arguments.branch is None:
         terminal.line("its entry for gitvirt.yaml:")
         terminal.line()
-        listed = entry(one, certificate, find_recipient(one, key))
+        listed = entry(one, certificate, recipients)
         for line in show_entry(("poollets", one.name), listed).splitlines():
             terminal.line(printable(line))
         return Exit.OK
-    change = partial(with_entry, one=one, certificate=certificate, recipient=find_recipient(one, key))
+    change = partial(with_entry, one=one, certificate=certificate, recipients=recipients)
     propose(one, arguments, change, f"poollets: {one.name} joins")
     return Exit.OK
 
@@ -89,6 +94,8 @@ def find_files(one: PoolletSettings, key: Path | None) -> PairFiles | None:
 def show_certificate(terminal: Terminal, files: PairFiles, one: PoolletSettings) -> str:
     """Make the certificate if it is not there, and say what a reviewer compares with the entry."""
     is_new = not files.certificate.exists()
+    if one.link is None and not is_new:
+        refuse_other_host(files, one.name)
     pem = ensure_pair(files, PairNames(one.name), datetime.now(UTC))
     found = read_certificate(pem)
     assert isinstance(found, Certificate), "it was checked when it was made or read"
@@ -136,37 +143,65 @@ def make_key(key: Path, name: str) -> None:
         raise CommandError(f"cannot create the key {key}: {printable(done.stderr.strip())}", OTHER_KEY)
 
 
-def find_recipient(one: PoolletSettings, key: Path | None) -> str:
-    """The public half of a key that the poollet opens Secrets with, by poollet.yaml. Empty for another key, which would let Secrets be encrypted
-    for a host that cannot open them."""
-    named = one.decryption_keys if one.decryption_keys is not None else (one.repo.identity,)
-    if key is None or str(key) not in named:
-        return ""
+def refuse_other_host(files: PairFiles, name: str) -> None:
+    """A CommandError where the files beside the ssh key are of another host that joined from here. Files that poollet.yaml names are right
+    whatever their certificate says, because a name in a certificate proves nothing."""
+    # A certificate that was made elsewhere may have no common name.
+    holder = read_subject(files.certificate)
+    if holder and holder != PairNames(name).subject:
+        cause = f"{files.certificate} is the certificate of {printable(holder)}, not of {printable(name)}"
+        cure = "name files of its own under `link` in poollet.yaml, or a --key in another folder"
+        raise CommandError(cause, cure)
+
+
+def find_recipients(one: PoolletSettings) -> tuple[str, ...]:
+    """The public halves of the keys that the poollet opens Secrets with, by poollet.yaml. Of a key that it does not open them with, none: Secrets
+    would be encrypted for a host that cannot open them."""
+    usual = (one.repo.signing_key, one.repo.identity)
+    named = one.decryption_keys if one.decryption_keys is not None else usual
+    found = (each for text in named if text and Path(text).is_absolute() for each in read_public(Path(text)))
+    return tuple(dict.fromkeys(found))
+
+
+def read_public(key: Path) -> tuple[str, ...]:
+    """By the file beside an ssh key, else by the key. Empty where the key is not there yet, as in a dry run, and for one that opens no Secrets."""
     try:
-        text = key.with_name(f"{key.name}.pub").read_text("utf-8")
+        listed = parse_recipient(key.with_name(f"{key.name}.pub").read_text("utf-8"))
+        return (listed,) if listed else ()
     except (OSError, UnicodeDecodeError):
-        return ""  # in a dry run there may be no key yet
-    return parse_recipient(text) or ""
+        pass  # a key of age has no such file
+    try:
+        return tuple(one for each in public_half(key.read_bytes()) if (one := parse_recipient(each)))
+    except (OSError, IdentityError):
+        return ()
 
 
-def entry(one: PoolletSettings, certificate: str, recipient: str = "") -> dict[str, Value]:
+def note_keyless(terminal: Terminal, key: Path | None) -> None:
+    """Says what lets the host open Secrets. The entry does not list a key that the poollet would not use: the reconciler would place machines
+    there that never start."""
+    named = f"decryptionKeys: [{key.absolute()}]" if key is not None else "decryptionKeys"
+    terminal.line(f"the host can open no Secrets: poollet.yaml names no key for that; add {printable(named)}")
+    terminal.line()
+
+
+def entry(one: PoolletSettings, certificate: str, recipients: Sequence[str] = ()) -> dict[str, Value]:
     """The pools are those that it announces: those of the settings, else one of each kind with the host's name, as
     bootstrap.pools_of does it."""
     machines: list[Value] = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
     volumes: list[Value] = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
     if not one.pools:
         machines, volumes = [one.name], [one.name]
-    listed: dict[str, Value] = {"age": [recipient]} if recipient else {}
+    listed: dict[str, Value] = {"age": list(recipients)} if recipients else {}
     if certificate:
         listed["certificates"] = [certificate]
     return {"pools": machines, "volumePools": volumes, **listed}
 
 
-def with_entry(text: bytes, one: PoolletSettings, certificate: str, recipient: str = "") -> bytes:
+def with_entry(text: bytes, one: PoolletSettings, certificate: str, recipients: Sequence[str] = ()) -> bytes:
     """The settings with the entry, nothing else of them moved. An entry that is there gets the certificate, and nothing else."""
     known = read_settings(text).poollets
     if one.name not in known:
-        return change_settings(text, {("poollets", one.name): entry(one, certificate, recipient)})
+        return change_settings(text, {("poollets", one.name): entry(one, certificate, recipients)})
     present = known[one.name]
     listed = present.certificates if present else ()
     wanted = rotation.add_certificate(listed, certificate) if certificate else listed

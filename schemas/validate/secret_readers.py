@@ -52,7 +52,8 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
         if use is None and entry.object.is_encrypted:  # in plain text it is refused, or of a test repo
             yield entry.finding(
                 "GV515", "/metadata/name", "no machine and no volume uses this Secret",
-                "remove it, and change the value where it is valid: Git keeps it", Severity.NOTICE,
+                f"declare what uses it, then run `gitvirt secret rekey {entry.key.namespace}/{entry.key.name}`; "
+                "or remove it, and change the value where it is valid: Git keeps it", Severity.NOTICE,
             )  # fmt: skip
         yield from of_secret(entry, use or SecretUse(), keys)
         if policy.find_tampering is not None and (fault := policy.find_tampering(entry)):

@@ -70,6 +70,11 @@ class PairNames:
     common: str
     dns: str = ""
 
+    @property
+    def subject(self) -> str:
+        """The common name in the certificate, which X.509 limits."""
+        return self.common[:LONGEST_NAME]
+
 
 def ensure_pair(files: PairFiles, names: PairNames, now: datetime) -> str:
     """The certificate in PEM, made if it is not there. Raises CommandError with a cure."""
@@ -104,6 +109,13 @@ def check_certificate(files: PairFiles, key: PrivateKey, names: PairNames) -> st
 
 def is_of_key(pem: str, key: PrivateKey) -> bool:
     return x509.load_pem_x509_certificate(pem.encode()).public_key() == key.public_key()
+
+
+def read_subject(path: Path) -> str:
+    """The common name in a certificate, which `make_certificate` sets to whom it is for. It proves nothing. Empty where there is none."""
+    pem, _ = read_pem(path)
+    found = x509.load_pem_x509_certificate(pem.encode()).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else ""
 
 
 def read_pem(path: Path) -> tuple[str, Certificate]:
@@ -144,7 +156,7 @@ def read_key(path: Path) -> PrivateKey:
 
 def make_certificate(key: PrivateKey, names: PairNames, now: datetime) -> bytes:
     """Self-signed, for a year from now."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names.common[:LONGEST_NAME])])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names.subject)])
     signs_messages_alone = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
     builder = (
         x509.CertificateBuilder()

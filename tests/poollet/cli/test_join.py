@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from poollet.cli import join as joining
-from poollet.cli.join import find_recipient, make_key, with_entry
+from poollet.cli.join import find_recipients, make_key, with_entry
 from reconciler.cli.exits import CommandError
+from schemas.encryption.age_armor import public_half
 from schemas.encryption.recipients import parse_recipient
 from schemas.settings import fleet
 from schemas.settings.host import PoolletSettings, PoolSettings, RepoSettings
@@ -113,7 +114,7 @@ def test_a_new_entry_lists_the_key_that_the_poollet_opens_secrets_with(tmp_path:
     def list_keys(identity: str, named: tuple[str, ...] | None = None) -> tuple[str, ...]:
         repo = RepoSettings(url="x", identity=identity or None)
         host = PoolletSettings(name="rack", repo=repo, decryption_keys=named)
-        after = with_entry(f"fleet: {{id: {FLEET}}}\n".encode(), host, "", find_recipient(host, key))
+        after = with_entry(f"fleet: {{id: {FLEET}}}\n".encode(), host, "", find_recipients(host))
         found = fleet.parse(after)
         assert isinstance(found, fleet.FleetSettings)
         made = found.poollets["rack"]
@@ -123,7 +124,38 @@ def test_a_new_entry_lists_the_key_that_the_poollet_opens_secrets_with(tmp_path:
     assert list_keys(str(key)) == (public,)
     assert list_keys("", (str(key),)) == (public,)
     assert list_keys("") == list_keys("/etc/other") == list_keys(str(key), ("/etc/other",)) == ()
-    assert find_recipient(ONE, None) == ""
+    assert find_recipients(ONE) == ()
+    # Keys of age have no public file beside them, and several keys count.
+    subprocess.run(["age-keygen", "-o", tmp_path / "age"], check=True, capture_output=True)
+    (age,) = public_half((tmp_path / "age").read_bytes())
+    assert list_keys("", (str(tmp_path / "age"), str(key))) == (age, public)
+    key.with_name("id.pub").unlink()
+    assert list_keys(str(key)) == (public,)
+    signing = RepoSettings(url="x", signing_key=str(key), identity=str(tmp_path / "age"))
+    assert find_recipients(PoolletSettings(name="rack", repo=signing)) == (public, age)
+
+
+def test_a_host_without_a_key_for_secrets_learns_what_to_add(tmp_path: Path) -> None:
+    fleet_repo, key = FleetRepo(tmp_path), tmp_path / "keys" / "id"
+    fleet_repo.begin()
+    code, output, _ = join(fleet_repo, "--key", str(key))
+    assert code == 0
+    assert (
+        f"the host can open no Secrets: poollet.yaml names no key for that; add decryptionKeys: [{key}]"
+        in output
+    )
+
+
+def test_the_certificate_of_another_host_is_not_proposed(tmp_path: Path) -> None:
+    """Two hosts join from one computer, with ssh keys in one folder."""
+    fleet_repo = FleetRepo(tmp_path)
+    fleet_repo.begin()
+    assert join(fleet_repo, "--key", str(tmp_path / "keys" / "one"))[0] == 0
+    code, output, errors = join(fleet_repo, "--key", str(tmp_path / "keys" / "two"), "--name", "host-2")
+    assert code == 1
+    assert "link.crt is the certificate of host-1, not of host-2" in errors
+    assert "BEGIN CERTIFICATE" not in output
+    assert join(fleet_repo, "--key", str(tmp_path / "other" / "two"), "--name", "host-2")[0] == 0
 
 
 @pytest.mark.parametrize("settings", ["fleet: 1\n", f"x: &a {{}}\nfleet: {{id: {FLEET}}}\n"])
