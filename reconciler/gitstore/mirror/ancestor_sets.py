@@ -103,5 +103,5 @@ class AncestorSets:
     def _commit(self, id: pygit2.Oid) -> pygit2.Commit:
         found: object = self._store[id]
         if not isinstance(found, pygit2.Commit):
-            raise KeyError(f"{id} is no commit")
+            raise KeyError(f"{id} is not a commit")
         return found

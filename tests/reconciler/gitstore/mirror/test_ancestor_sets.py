@@ -82,5 +82,5 @@ def test_a_commit_that_is_not_here_has_no_answer(tmp_path: Path) -> None:
     assert not sets.is_descendant(here, missing)
     with pytest.raises(KeyError):
         sets.is_descendant(missing, here)
-    with pytest.raises(KeyError, match="is no commit"):
+    with pytest.raises(KeyError, match="is not a commit"):
         sets.is_descendant(store.TreeBuilder().write(), here)
