@@ -20,6 +20,7 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
                                                                                 counts
     any              an object of that name on a host that waits as a           blocked: OnAnotherHost
                      candidate, or until `live` is written again
+    any              it was OnAnotherHost, and a report cannot be read          blocked: OnAnotherHost still
     any              in a report of another fleet, or of a host whose pool      placed: that host does not count
                      people declared destroyed
 
@@ -39,7 +40,7 @@ from reconciler.decide.waiting_hosts import is_destroyed, may_hold, removal
 from reconciler.gitstore.approval import commit_command
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, declared_pin
-from reconciler.world.record import ACCEPTED, LOST
+from reconciler.world.record import ACCEPTED, LOST, ON_ANOTHER
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
@@ -49,7 +50,6 @@ from schemas.report import CandidateReport
 MULTIPLE = "ReportedByMultiplePools"
 NOT_ASSIGNED = "ReportedWithoutAssignment"
 DOES_NOT_FIT = "PoolDoesNotFit"
-ON_ANOTHER = "OnAnotherHost"
 REFUSED = "ReportedByRefusedPoollet"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
@@ -64,6 +64,20 @@ def was_refused(known: ObjectState) -> bool:
     """Whether `live` says that a refused report names it. Nothing is adopted because of that, unless it is to go."""
     accepted = known.record.condition(ACCEPTED)
     return accepted is not None and accepted.reason == REFUSED
+
+
+def unread_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
+    """Reports that cannot be read, of an object that waits on `live` because another host has it: no report says that it is there no more."""
+    accepted = known.record.condition(ACCEPTED)
+    if accepted is None or accepted.reason != ON_ANOTHER:
+        return
+    for name, report in sorted(view.reports.by_poollet.items()):
+        if report.hides_claims and not view.is_garbage(report):
+            message = f"a host had it without an order, and the report of poollet {name} cannot be read, so it may have it still"
+            yield Obstacle(
+                ON_ANOTHER,
+                f"{message}; it is not placed a second time. If nothing runs there, remove the report: {removal(view, name)}",
+            )
 
 
 def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectReport]) -> Obstacle | None:

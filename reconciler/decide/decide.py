@@ -5,16 +5,17 @@ Theory of operation
 Only what something happened to is evaluated (`Advance.dirty`), with what is decided together with it (`affected_keys`): a machine with its
 volumes and interfaces, all that is absent from the source, all on a pool whose grant ends. In this order:
 
-    1. review_deletions    over all that is absent at once, because the limits count
+    1. review_all          over all that is absent at once, because the limits count
     2. judge_requests      Pool-Destroyed and Pool-Host, because they release assignments
     3. evaluate            one need for each affected key; machines before the network interfaces that repeat what is seen of them
     4. discard_destroyed   retained data of destroyed hosts
     5. evaluate            what waits for a pool, where an assignment ended in this tick and made room
     6. generated_needs     ephemeral objects of the machines that go on
-    7. admit_returns       machines that come back after an undo, before others are placed
-    8. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
-    9. order_evictions     as many as limits.evict allows at once, the least important first
-   10. annotate            frozen files and refused claims, whatever else happens
+    7. hold_machines       machines whose volumes may be placed nowhere
+    8. admit_returns       machines that come back after an undo, before others are placed
+    9. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
+   10. order_evictions     as many as limits.evict allows at once, the least important first
+   11. annotate            frozen files and refused claims, whatever else happens
 
 Then `offers` asks the scheduler, and the hosts that it chose, and `compose` makes one change for each object. An object whose
 assignment ends in this tick is placed by the same commit only where its host had lost the right to it before (`handover`).
@@ -38,13 +39,14 @@ from reconciler.decide.deletion import DeletionReview, review_deletions
 from reconciler.decide.need import Adopt, Blocked, Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, identify
 from reconciler.decide.outcome import keep, settle_leaving
+from reconciler.decide.placement.held_volumes import hold_machines
 from reconciler.decide.placement.offers import NO_OFFERS, OfferDesk, decide_placements
-from reconciler.decide.placement.quotas import SCOPES, PlacedAmounts, find_placed_after, quota_status
+from reconciler.decide.placement.quota_use import with_quota_use, write_usage
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.removal import undo
 from reconciler.decide.removal.retained import discard_destroyed, restore, retained_volume_for
-from reconciler.plan.types import Action, Change, Plan
+from reconciler.plan.types import Action, Plan
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import POOL_OF
@@ -61,18 +63,32 @@ from reconciler.world.record import (
 from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Machine, ResourceQuota, ResourceQuotaStatus
+from schemas.model import Machine
 
 QUEUED = timedelta(seconds=10)  # how soon a machine that waits for its turn to leave is looked at again
 
 
 def make_plan(view: View, advance: WorldChanges, now: datetime, desk: OfferDesk = NO_OFFERS) -> Plan:
     """The one way from a World to its Plan, for run, plan and explain alike. `desk` asks the hosts of chosen pools; verbs ask none."""
-    review = review_deletions(view)
+    review = review_all(view, now)
     needs = decide_needs(view, advance.dirty, now, review)
     plan = compose(view, needs, decide_placements(view, needs, now, desk), now, review)
     problems = (*advance.problems, *plan.problems)
     return replace(plan, problems=problems, changes=with_quota_use(view, plan.changes, now))
+
+
+def review_all(view: View, now: datetime) -> DeletionReview:
+    """The review of all that is absent, without an approval of what waits for another word of people."""
+    if view.missing_hosts:
+        return review_deletions(view)
+    requests, contested = judge_requests(view), {}
+    for key in view.relations.absent:
+        edit = start_edit(view, view.objects[key], now, requests)
+        found = settle_before_deletion(view, edit, requests)
+        if isinstance(found, Blocked):
+            accepted = found.record.condition(ACCEPTED)
+            contested[key] = found.reason, accepted.message if accepted is not None else ""
+    return review_deletions(view, contested)
 
 
 def decide_needs(
@@ -84,7 +100,7 @@ def decide_needs(
     """
     if view.missing_hosts:
         return ()
-    review = review or review_deletions(view)
+    review = review or review_all(view, now)
     requests = judge_requests(view)
     needs: dict[Key, Need] = {}
     facts = TickFacts(review, requests, needs, undo.find_kept(view, review, now))
@@ -103,6 +119,7 @@ def decide_needs(
         evaluate(view, affected_keys(view, view.relations.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
+    needs |= {need.key: need for need in hold_machines(view, needs, now)}
     needs |= {need.key: need for need in undo.admit_returns(view, needs.values())}
     if awaited := view.awaited_hosts:
         ends = now + timedelta(seconds=max(each.seconds for each in awaited))
@@ -220,41 +237,6 @@ def settle_before_deletion(view: View, edit: ObjectEdit, requests: PoolRequests)
     if not is_going or key.kind not in POOL_OF:
         return None
     return settle_leaving(view, edit, pool_fact(view, edit, requests))
-
-
-def with_quota_use(view: View, changes: tuple[Change, ...], now: datetime) -> tuple[Change, ...]:
-    """With what is in use of the quotas of each namespace where these changes place or remove something: in the same commit."""
-    found = {change.key: change for change in changes}
-    moved = {
-        key.namespace
-        for key, change in found.items()
-        if key.kind in SCOPES
-        and (change.before.pool if change.before else "") != (change.after.pool if change.after else "")
-    }
-    for key in sorted(key for namespace in moved for key in view.quotas.get(namespace, ())):
-        known, before = view.objects[key], found.get(key)
-        if before is not None and before.after is None:
-            continue
-        start = before.after if before is not None and before.after is not None else known.record
-        if start.status is None:
-            start = msgspec.structs.replace(start, status=empty_status(key.kind))
-        edit = ObjectEdit(known, start, now)
-        after = write_usage(view, edit, find_placed_after(view, key.namespace, changes))
-        if after is not edit:
-            action, reason = (before.action, before.reason) if before else (Action.STATUS, "use of the quota")
-            found[key] = Change(key, action, edit.before, after.record, reason)
-    return tuple(found[key] for key in sorted(found))
-
-
-def write_usage(view: View, edit: ObjectEdit, placed: PlacedAmounts | None = None) -> ObjectEdit:
-    """The quota with what is in use of it."""
-    quota, status = edit.known.object, edit.record.status
-    if not isinstance(quota, ResourceQuota) or not isinstance(status, ResourceQuotaStatus):
-        return edit
-    found = quota_status(view, quota, placed)
-    if (found.hard, found.used) == (status.hard, status.used):
-        return edit
-    return edit.with_status(hard=found.hard, used=found.used).log_change(Action.STATUS, "use of the quota")
 
 
 def observe(view: View, edit: ObjectEdit) -> ObjectEdit:

@@ -15,6 +15,7 @@ An object that is absent (on `live`, and cleanly gone from the source or from it
 
 What holds a deletion, in the order in which it is looked for:
 
+    (contested)              several hosts have it since `live` was lost, or a refused report names it (outcome.settle_leaving)
     AbsenceUnverified        a file that may declare it cannot be read, or its pool may have created it unseen
     Paused                   it, or the machine that it belongs to, is paused
     InUse                    an object that stays refers to it, or one whose deletion is held for a reason of these
@@ -62,6 +63,8 @@ from schemas.model import Volume, VolumeStatus
 from schemas.settings.fleet import DeleteLimit
 
 Group = tuple[str, str, str]  # namespace, key and value of a label
+Contested = Mapping[Key, tuple[str, str]]  # why each waits, as a word and as a message
+NOT_CONTESTED: Contested = {}
 KEEPS = "its deletion policy keeps the data"
 IN_USE = "InUse"  # another one, which ends when the last user is gone
 OVER_LIMIT = "DeletionLimitExceeded"  # the reason of DELETION_HELD that an approval ends
@@ -86,8 +89,8 @@ def is_paused(known: ObjectState) -> bool:
     return known.object.metadata.annotations.get(live_layout.PAUSED) == "true"
 
 
-def review_deletions(view: View) -> DeletionReview:
-    """Judges all that is absent at once, because the limits count all of it.
+def review_deletions(view: View, contested: Contested = NOT_CONTESTED) -> DeletionReview:
+    """Judges all that is absent at once, because the limits count all of it. `contested` is what waits until people say which host has it.
 
     What is held for a reason of its own counts too, but no approval is asked for it. The order matters: only what no other
     reason holds is in the digest, so that an approval never covers what may still be declared.
@@ -100,7 +103,7 @@ def review_deletions(view: View) -> DeletionReview:
         if follows_its_owner(view, known) or is_announced(view, key):
             continue  # whose own going was counted; a pool that only changes who says that it is there
         counted[key.kind] += not is_kept(known)
-        if reason := hold_reason(view, known):
+        if reason := contested.get(key) or hold_reason(view, known):
             why[key] = reason
         elif not is_kept(known):  # which passed the limits when it was stopped
             free[key.kind].append(known)

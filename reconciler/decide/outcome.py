@@ -11,10 +11,10 @@ from shlex import quote
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status, claims_beside
 from reconciler.decide.claims import (
     MULTIPLE,
-    ON_ANOTHER,
     candidate_claims,
     list_rivals,
     refused_claims,
+    unread_claims,
     was_claimed,
     was_refused,
     why_not_adopted,
@@ -25,7 +25,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
-from reconciler.world.record import ACCEPTED, SCHEDULED
+from reconciler.world.record import ACCEPTED, ON_ANOTHER, SCHEDULED
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key
@@ -173,5 +173,5 @@ def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     for each in view.held_reports(key):
         message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"
         return block(edit, ON_ANOTHER, f"{message}; it is not placed before that is approved or over")
-    found = next(candidate_claims(view, key), None)
+    found = next(candidate_claims(view, key), None) or next(unread_claims(view, edit.known), None)
     return block(edit, *found) if found is not None else None

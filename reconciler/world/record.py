@@ -181,6 +181,9 @@ REPLACEMENT_WAITS = (
 ADOPTED = "Adopted"  # the reason of Ready for a volume that was taken over, until its host reports its handle
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
+ON_ANOTHER = (
+    "OnAnotherHost"  # the reason of ACCEPTED for what is not placed, because a host has it without an order
+)
 OWN = frozenset(
     {
         SCHEDULED,

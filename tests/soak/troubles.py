@@ -102,7 +102,7 @@ def hostile(life: Life) -> str:
     if kind == "forged rewind" and name in HOSTS:
         name = HOSTS[-1]  # two hosts that say so are believed
     hostile_reports.KINDS[kind](life.stage.fleet, name, life.chance)
-    if name in HOSTS and life.laws.reports is not None:
+    if name in HOSTS and (life.laws.reports is not None or kind == "claim"):  # a claim may lack its orphans
         life.stage.hidden.hide(life.stage, name)
     life.reached[f"hostile: {kind}"] += 1
     return f"{kind} as {name}"

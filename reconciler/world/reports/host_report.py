@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from reconciler.gitstore.objects.tree import ObjectId
+from reconciler.gitstore.report_author import CANDIDATE
 from reconciler.gitstore.report_files import ReportSize
 from reconciler.world.reports.heartbeat import EVER, MIN_TIMEOUT, Writer
 from reconciler.world.reports.object_report import ObjectReport
@@ -83,6 +84,11 @@ class HostReport:
     def hides_objects(self) -> bool:
         """Whether the report has entries of objects, or a list of orphans, that cannot be read."""
         return bool(self.fault) or any(tells_of_objects(path) for path in self.unread)
+
+    @property
+    def hides_claims(self) -> bool:
+        """Whether what the report, or a host that waits beside it, has without an order cannot be read."""
+        return self.hides_objects or CANDIDATE in self.unread
 
     @property
     def reports_objects(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
@@ -15,6 +16,7 @@ from tests.reconciler.lifecycle.test_lives import DATA, fleet, other_pool
 from tests.reconciler.world import scene
 from tests.reconciler.world.scene import INSTANCE, LIVE, REPORTS, machine, pool, using, volume
 
+PAUSED = '  annotations: {gitvirt.dev/paused: "true"}\n'
 NEW = "new"  # the hostID of a host that takes a name over
 WEB = Key(Kind.MACHINE, "default", "web")
 DAILY = Key(Kind.VOLUME_SNAPSHOT, "default", "daily")
@@ -40,6 +42,10 @@ def assignment(world: Fleet, name: str) -> Assignment:
     found = world.machine(name).status.assignment
     assert found is not None
     return found
+
+
+def find_accepted(world: Fleet, name: str) -> Condition:
+    return next(each for each in world.machine(name).status.conditions if each.type == "Accepted")
 
 
 def say(world: Fleet, trailer: str, value: str) -> None:
@@ -168,6 +174,62 @@ def test_what_a_candidate_has_is_not_placed_a_second_time() -> None:
     assert world.pool_of("free")
     # It has it no longer.
     wait_beside(world, "a")
+    world.tick(10)
+    assert world.pool_of("web")
+
+
+@pytest.mark.parametrize(
+    ("meta", "held", "why"),
+    [
+        ("", HeldObject("Volume", "data", "default", INSTANCE), f"volume data waits: host {NEW} waits for"),
+        (PAUSED, None, "volume data is paused and has no pool yet; `gitvirt resume volume default/data`"),
+    ],
+    ids=["on a candidate", "paused"],
+)
+def test_a_machine_does_not_bring_a_volume_to_a_pool_that_may_not_be_placed(
+    meta: str, held: HeldObject | None, why: str
+) -> None:
+    world, objects = fleet(), (held,) if held else ()
+    world.source({"data.yaml": volume("data").replace("  name: data\n", f"  name: data\n{meta}")})
+    world.source({"web.yaml": machine("web", using("data"))})
+    for _ in range(4):
+        world.hosts_report()
+        wait_beside(world, "a", objects=objects)
+        world.tick(10)
+    assert (world.pool_of("web"), world.volume("data").status.assignment) == ("", None)
+    found = next(each for each in world.machine("web").status.conditions if each.type == "Accepted")
+    assert found.reason == "VolumeBlocked"
+    assert found.message.startswith(why)
+    wait_beside(world, "a")
+    world.source({"data.yaml": volume("data")})
+    for _ in range(2):
+        world.hosts_report()
+        world.tick(10)
+    assert world.pool_of("web")
+    assert world.volume("data").status.assignment is not None
+
+
+@pytest.mark.parametrize("path", ["", "orphans.json", "candidate.json"], ids=lambda path: path or "a blob")
+def test_an_unreadable_report_frees_nothing_that_its_host_had(path: str) -> None:
+    world = fleet()
+    world.source({"web.yaml": machine("web")})
+    for _ in range(2):
+        world.hosts_report()
+        wait_beside(world, "a", objects=(HeldObject("Machine", "web", "default", INSTANCE),))
+        world.tick(10)
+    assert find_accepted(world, "web").reason == "OnAnotherHost"
+    for _ in range(3):
+        world.hosts_report()
+        if path:
+            world._commit(REPORTS + "a", {"candidate.json": None, path: b"{"}, {}, has_parents=True)
+        else:
+            found = hash_object(ObjectType.BLOB, b"hello")
+            world.remote.objects[found.id] = (ObjectType.BLOB, found.data)
+            world.remote.refs[REPORTS + "a"] = world.heads[REPORTS + "a"] = found.id
+        world.tick(10)
+    assert (world.pool_of("web"), find_accepted(world, "web").reason) == ("", "OnAnotherHost")
+    assert "the report of poollet a cannot be read" in find_accepted(world, "web").message
+    world.hosts_report()
     world.tick(10)
     assert world.pool_of("web")
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.decide.compose import pending_approvals
+from reconciler.decide.decide import review_all
 from reconciler.gitstore.approval import approval_trailer
 from reconciler.gitstore.live_recovery import (
     RECOVERED_TRAILER,
@@ -103,7 +104,9 @@ class Restored(Fleet):
 
     def list_trailers(self) -> list[str]:
         """The trailers that a plan asks for now."""
-        return [each.trailer for each in pending_approvals(self.reconciler.world) if each.trailer]
+        world = self.reconciler.world
+        found = pending_approvals(world, review_all(world, self.now))
+        return [each.trailer for each in found if each.trailer]
 
     def approve(self, *trailers: str) -> None:
         for trailer in trailers:

@@ -100,6 +100,20 @@ def test_what_its_own_pool_and_another_host_report_waits_for_people() -> None:
     assert "web.yaml" not in world.texts()
 
 
+def test_a_plan_asks_no_approval_of_what_waits_until_one_host_has_it() -> None:
+    """It would be used up, and asked for again and again."""
+    world = on_two_hosts(is_assigned=True)
+    recover_all(world)
+    world.source(dict.fromkeys(("other0.yaml", "other1.yaml", "other2.yaml")))
+    world.settle()
+    (trailer,) = world.list_trailers()
+    world.approve(trailer)
+    world.settle()
+    assert world.list_trailers() == []
+    assert {key.name for key in world.objects() if key.kind is Kind.MACHINE} == {"web"}
+    assert hosts_with(world, WEB) == ["a", "b"]
+
+
 @pytest.mark.parametrize("spec", ["  machinePoolSelector: {zone: secure}\n", "  machinePoolRef: {name: b}\n"])
 def test_what_fits_its_pool_no_longer_goes_from_there(spec: str) -> None:
     """Where it fits matters for a machine that stays."""
