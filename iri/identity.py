@@ -17,6 +17,7 @@ import re
 import uuid
 from collections.abc import Mapping
 
+from iri.errors import NotFound
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind
 from iri.volume import RuntimeSnapshot, RuntimeVolume
@@ -26,7 +27,8 @@ UID_LABELS: Mapping[RuntimeKind, str] = {
     RuntimeVolume: "volumepoollet.ironcore.dev/volume-uid",
     RuntimeSnapshot: "volumepoollet.ironcore.dev/volume-snapshot-uid",
 }
-# Of the order that an object was created by. A runtime refuses to create one of an assignment that was ended there.
+# Of the order that an object was created by. A runtime refuses to create one of an assignment that was ended there, and to change or remove
+# one of another assignment than its caller means: the id of an object comes back when it is created again.
 ASSIGNMENT_LABEL = "gitvirt.dev/assignment"
 CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAMESPACE = uuid.UUID("5f1a6ab4-6f0f-5c53-9d0b-1f0f0a3b9c11")
@@ -42,3 +44,11 @@ def derive_id(kind: RuntimeKind, labels: Mapping[str, str]) -> str | None:
     if CANONICAL.fullmatch(uid):
         return uid
     return str(uuid.uuid5(NAMESPACE, f"{label}={uid}"))
+
+
+def require_assignment(id: str, labels: Mapping[str, str], assignment: str) -> None:
+    """NotFound for an object of another assignment than the one that a call is about. Empty: the call is about whatever has that id."""
+    if assignment and labels.get(ASSIGNMENT_LABEL, "") != assignment:
+        raise NotFound(
+            f"{id} under assignment {assignment} does not exist any more; another object has that id"
+        )

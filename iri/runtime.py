@@ -13,6 +13,10 @@ it has come. So a caller sends orders, lists, and compares; it never waits insid
 Every call may be repeated: an object with the same uid label is created once, a removal that is under way may be ordered
 again, a change that spec has already changes nothing. So a caller that got no answer simply calls again.
 
+A call that got no answer may still be carried out, at any later time. By then the object may have been removed and created again under
+its old id, for another assignment (iri.identity.ASSIGNMENT_LABEL). So `change` and `remove` name the assignment of the object that their
+caller has seen, and concern no other one. Must never happen: they are carried out on an object with another label than the one named.
+
 A watch carries no state, only the advice to list: the first notice is a RESYNC, and another one follows whenever notices
 were lost (too many, or a new connection). Must never happen: an object differs from the last list, and neither a notice
 nor a RESYNC was sent.
@@ -157,11 +161,11 @@ class Runtime(Protocol):
         When an object of the same uid label exists, that one is returned, unchanged. See iri.identity.
         """
 
-    def change(self, id: str, change: RuntimeChange) -> None:
-        """Records the change by the rules of iri.change. NotFound for an unknown id."""
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
+        """Records the change by the rules of iri.change. NotFound for an unknown id, and for an object of another assignment."""
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
-        """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone."""
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
+        """Orders the removal: sets `deleted_at` and returns. NotFound once the object is gone, or one of another assignment has its id."""
 
     def end_assignments(self, ids: Collection[str]) -> None:
         """From when it returns on, nothing is created or attached under these assignments (iri.identity.ASSIGNMENT_LABEL), by no call that was made before.

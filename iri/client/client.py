@@ -42,6 +42,7 @@ from iri.wire.calls import (
     OBJECT_CALLS,
     VOLUMES,
     ObjectCalls,
+    assignment_metadata,
     build_change_call,
     build_request,
 )
@@ -165,13 +166,14 @@ class Client:
         calls: ObjectCalls[AnyObject] = OBJECT_CALLS[type(desired)]
         return calls.decode_created(self._call(calls.create, calls.create_request(desired)))
 
-    def change(self, id: str, change: RuntimeChange) -> None:
-        self._call(*build_change_call(id, change))
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
+        """A runtime that is not ours ignores the assignment."""
+        self._call(*build_change_call(id, change), assignment=assignment)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
-        """Orders the removal. NotFound once the object is gone."""
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
+        """Orders the removal. NotFound once the object is gone. A runtime that is not ours ignores the assignment."""
         calls = OBJECT_CALLS[kind]
-        self._call(calls.remove, calls.remove_request(id))
+        self._call(calls.remove, calls.remove_request(id), assignment=assignment)
 
     def end_assignments(self, ids: Collection[str]) -> None:
         """Of machines and of volumes, where two runtimes serve them. Unimplemented for a runtime without a host service."""
@@ -257,8 +259,9 @@ class Client:
             raise Unimplemented(f"{method.name}: there is no runtime for {service}")
         return connection
 
-    def _call(self, method: MethodDescriptor, request: Message) -> Message:
-        return self._connection(method).call(method, request, self._deadlines.other)
+    def _call(self, method: MethodDescriptor, request: Message, *, assignment: str = "") -> Message:
+        metadata = assignment_metadata(assignment)
+        return self._connection(method).call(method, request, self._deadlines.other, metadata)
 
     def _read(self, method: MethodDescriptor) -> Any:
         return self._connection(method).read(method, build_request(method), self._deadlines.other)

@@ -192,19 +192,19 @@ class LibvirtRuntime:
             case RuntimeVolume() | RuntimeSnapshot():
                 return self._volumes.create(wanted, self._ended.admit(wanted.labels))
 
-    def change(self, id: str, change: RuntimeChange) -> None:
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
         """Records the change and returns; the object follows in a later reconciliation."""
         if isinstance(change, ExpandVolume):
-            self._volumes.expand(id, change)
+            self._volumes.expand(id, change, assignment)
         else:
-            self._machines.change(id, change)
+            self._machines.change(id, change, assignment)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
         """Records the order to delete. The object is listed until nothing of it is left."""
         if issubclass(kind, RuntimeMachine):
-            self._machines.remove(id)
+            self._machines.remove(id, assignment)
         else:
-            self._volumes.remove(kind, id)
+            self._volumes.remove(kind, id, assignment)
 
     def end_assignments(self, ids: Collection[str]) -> None:
         """Of machines, volumes and snapshots alike."""

@@ -18,6 +18,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import grpc
@@ -26,12 +27,21 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from iri.errors import Internal, InvalidArgument, IRIError, ResourceExhausted
+from iri.wire.calls import read_assignment
 from iri.wire.connection import LARGEST_MESSAGE_BYTES
 from iri.wire.error_status import DETAILS, encode_details, status_code
 
 log = logging.getLogger(__name__)
 
-Call = Callable[[Any], Message | bytes]
+
+@dataclass(frozen=True)
+class ObjectCall:
+    """A call about one object: its function gets the assignment that the caller named, beside the request."""
+
+    act: Callable[[Any, str], Message]
+
+
+Call = Callable[[Any], Message | bytes] | ObjectCall
 # A stream gets a function that registers a callback for the end of the connection.
 StreamCall = Callable[[Any, Callable[[Callable[[], None]], object]], Iterator[Message]]
 Calls = Mapping[str, Call | StreamCall]
@@ -80,7 +90,10 @@ def build_unary(
             context.abort(grpc.StatusCode.CANCELLED, "the caller has disconnected")
         try:
             with wrapper(method.name):
-                return encode_response(call(decode_request(request_type, data)))
+                request = decode_request(request_type, data)
+                if isinstance(call, ObjectCall):
+                    return encode_response(call.act(request, read_assignment(context.invocation_metadata())))
+                return encode_response(call(request))
         except IRIError as error:
             abort_call(context, method, error)
         except Exception as error:  # noqa: BLE001 - the border: the text of a bug may quote the request

@@ -22,7 +22,7 @@ from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
 from iri.proto.volume.v1alpha1 import api_pb2 as volume_pb
 from iri.runtime import AnyObject, Console, Runtime, RuntimeKind
 from iri.server import request_checks
-from iri.server.call_handlers import Call
+from iri.server.call_handlers import Call, ObjectCall
 from iri.server.list_encoder import ListEncoder
 from iri.volume import RuntimeSnapshot, RuntimeVolume
 from iri.wire.calls import (
@@ -117,13 +117,13 @@ def build_object_calls(
         created = runtime.create(freeze(kind, getattr(request, field)))
         return build_response(calls.create, **{field: encode_object(created)})
 
-    def remove(request: Any) -> Message:
+    def remove(request: Any, assignment: str) -> Message:
         id = getattr(request, f"{field}_id")
         request_checks.require_id(id, f"{field}_id")
-        runtime.remove(kind, id)
+        runtime.remove(kind, id, assignment=assignment)
         return build_response(calls.remove)
 
-    return {calls.list.name: list_objects, calls.create.name: create, calls.remove.name: remove}
+    return {calls.list.name: list_objects, calls.create.name: create, calls.remove.name: ObjectCall(remove)}
 
 
 def build_change_calls(runtime: Runtime, service: Methods) -> dict[str, Call]:
@@ -139,14 +139,14 @@ def build_change_call(runtime: Runtime, change: type[RuntimeChange], method: Met
     """One function for each call that changes an object: id, check, change. The answer is empty: the change is recorded, not made."""
     field = id_field(method)
 
-    def apply(request: Any) -> Message:
+    def apply(request: Any, assignment: str) -> Message:
         id = getattr(request, field)
         request_checks.require_id(id, field)
         request_checks.CHANGE_CHECKS[change](request)
-        runtime.change(id, freeze(change, request))
+        runtime.change(id, freeze(change, request), assignment=assignment)
         return build_response(method)
 
-    return apply
+    return ObjectCall(apply)
 
 
 def encode_machine(machine: RuntimeMachine) -> machine_pb.Machine:

@@ -37,7 +37,7 @@ from msgspec.structs import replace
 from iri.ended_assignments import EndedAssignments
 from iri.errors import Internal, InvalidArgument, NotFound, Unavailable
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
-from iri.identity import derive_id
+from iri.identity import derive_id, require_assignment
 from iri.journal import Journal
 from iri.machine import RuntimeMachine
 from iri.runtime import Console, RuntimeObject
@@ -173,12 +173,14 @@ class SimulatedHost:
         for reason, action, message, is_warning in events:
             self.journal.event(subject, reason, action, message, is_warning=is_warning)
 
-    def find(self, table: type[AnyRecord], id: str) -> AnyRecord:
-        """NotFound, or whatever the imitated provider answers for an unknown id."""
+    def find(self, table: type[AnyRecord], id: str, assignment: str = "") -> AnyRecord:
+        """NotFound, or whatever the imitated provider answers for an unknown id. Such a provider knows no assignments."""
         record = self.state.get(table, id)
         if record is None:
             error = Internal if self.model.quirks.answers_internal_for_unknown_ids else NotFound
             raise error(f"{records.NAMES[table]} {id} does not exist")
+        if not self.model.quirks.has_no_host_service:
+            require_assignment(id, record.object.labels, assignment)
         return record
 
     def find_class(self, what: str, offered: Iterable[AnyClass], name: str) -> AnyClass:

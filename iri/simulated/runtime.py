@@ -128,23 +128,25 @@ class SimulatedRuntime:
                 case RuntimeSnapshot():
                     return volume_calls.create_snapshot(self.host, desired, now_ns)
 
-    def change(self, id: str, change: RuntimeChange) -> None:
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
         """A volume can only be expanded; every other change is one of a machine."""
         with self.host.lock() as now_ns:
             if isinstance(change, ExpandVolume):
-                volume_calls.expand(self.host, self.host.find(SimulatedVolume, id), change, now_ns)
+                volume = self.host.find(SimulatedVolume, id, assignment)
+                volume_calls.expand(self.host, volume, change, now_ns)
             else:
-                machine_calls.change(self.host, self.host.find(SimulatedMachine, id), change, now_ns)
+                machine = self.host.find(SimulatedMachine, id, assignment)
+                machine_calls.change(self.host, machine, change, now_ns)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
         """The object is listed until its removal is due; a running guest is shut down first."""
         with self.host.lock() as now_ns:
             if kind is RuntimeMachine:
-                machine_calls.remove(self.host, self.host.find(SimulatedMachine, id), now_ns)
+                machine_calls.remove(self.host, self.host.find(SimulatedMachine, id, assignment), now_ns)
             elif kind is RuntimeVolume:
-                volume_calls.remove(self.host, self.host.find(SimulatedVolume, id), now_ns)
+                volume_calls.remove(self.host, self.host.find(SimulatedVolume, id, assignment), now_ns)
             else:
-                volume_calls.remove(self.host, self.host.find(SimulatedSnapshot, id), now_ns)
+                volume_calls.remove(self.host, self.host.find(SimulatedSnapshot, id, assignment), now_ns)
 
     def end_assignments(self, ids: Collection[str]) -> None:
         """A creation holds the host's lock from its check to its commit, so none is under way here."""

@@ -10,7 +10,7 @@ all of them, and a new kind is a new row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -31,6 +31,7 @@ from iri.change import (
     SetPower,
     UpdateVolume,
 )
+from iri.errors import InvalidArgument
 from iri.machine import MachineDetail, RuntimeMachine
 from iri.proto.gitvirt.host.v1alpha1 import api_pb2 as host_pb
 from iri.proto.machine.v1alpha1 import api_pb2 as machine_pb
@@ -40,6 +41,9 @@ from iri.volume import RuntimeSnapshot, RuntimeVolume, VolumeDetail
 from iri.wire.message_codec import encode, fill, freeze
 
 Methods = Mapping[str, MethodDescriptor]
+
+# Beside a request that changes or removes an object: the assignment that it must have. IronCore's requests have no field for it.
+ASSIGNMENT_METADATA = "gitvirt-assignment-bin"
 
 MACHINE_SERVICE = machine_pb.DESCRIPTOR.services_by_name["MachineRuntime"]
 VOLUME_SERVICE = volume_pb.DESCRIPTOR.services_by_name["VolumeRuntime"]
@@ -145,3 +149,17 @@ def build_request(method: MethodDescriptor, **fields: object) -> Message:
 
 def build_response(method: MethodDescriptor, **fields: object) -> Message:
     return message_factory.GetMessageClass(method.output_type)(**fields)
+
+
+def assignment_metadata(assignment: str) -> tuple[tuple[str, bytes], ...]:
+    """None for a call that is about whatever has the id."""
+    return ((ASSIGNMENT_METADATA, assignment.encode()),) if assignment else ()
+
+
+def read_assignment(metadata: Iterable[tuple[str, str | bytes]]) -> str:
+    """The assignment that a caller named; empty if it named none. InvalidArgument for bytes that cannot be read as text."""
+    value = next((value for name, value in metadata if name == ASSIGNMENT_METADATA), b"")
+    try:
+        return value if isinstance(value, str) else value.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"the metadata {ASSIGNMENT_METADATA} is not UTF-8") from None

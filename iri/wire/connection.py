@@ -49,6 +49,7 @@ OPTIONS = (
 )
 
 SocketIdentity = tuple[int, int, int]
+Metadata = tuple[tuple[str, bytes], ...]  # beside a request; a server that does not know a name ignores it
 
 
 class ServerConnection:
@@ -69,9 +70,11 @@ class ServerConnection:
                     channel.close()
             self._channel = self._retired = None
 
-    def call(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
+    def call(
+        self, method: MethodDescriptor, request: Message, seconds: float, metadata: Metadata = ()
+    ) -> Message:
         """One call, made once, at most so long; raises an IRIError."""
-        return decode_response(method, self.fetch(method, request, seconds))
+        return decode_response(method, self.fetch(method, request, seconds, metadata))
 
     def read(self, method: MethodDescriptor, request: Message, seconds: float) -> Message:
         """A call that changes nothing, tried again for a while when no server answers."""
@@ -92,11 +95,13 @@ class ServerConnection:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
-    def fetch(self, method: MethodDescriptor, request: Message, seconds: float) -> bytes:
+    def fetch(
+        self, method: MethodDescriptor, request: Message, seconds: float, metadata: Metadata = ()
+    ) -> bytes:
         """The encoded response of one call, made once."""
         call = self._current_channel().unary_unary(method_path(method), None, None)
         try:
-            response: bytes = call(request.SerializeToString(), timeout=seconds)
+            response: bytes = call(request.SerializeToString(), timeout=seconds, metadata=metadata)
         except grpc.RpcError as error:
             raise self.translate_error(method, error) from None
         except ValueError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from iri.change import RuntimeChange
+from iri.identity import ASSIGNMENT_LABEL
 from iri.machine import RuntimeMachine
 from iri.runtime import RuntimeKind, RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
@@ -52,10 +53,11 @@ class CreateCall:
 
 @dataclass(frozen=True, slots=True)
 class UpdateCall:
-    """Detaching a device that is not attached any more succeeds."""
+    """Detaching a device that is not attached any more succeeds. Of an object of that assignment alone, as it was listed."""
 
     id: str
     change: RuntimeChange
+    assignment: str = ""
 
     def __repr__(self) -> str:
         return f"UpdateCall({self.id}, {type(self.change).__name__})"
@@ -63,10 +65,11 @@ class UpdateCall:
 
 @dataclass(frozen=True, slots=True)
 class RemoveCall:
-    """Removing an object that does not exist any more succeeds."""
+    """Removing an object that does not exist any more succeeds. Of an object of that assignment alone, as it was listed."""
 
     kind: RuntimeKind
     id: str
+    assignment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,16 @@ class EndCall:
 
 
 Call = CreateCall | UpdateCall | RemoveCall | EndCall
+
+
+def update_call(there: RuntimeObject, change: RuntimeChange) -> UpdateCall:
+    """Of the object that was listed. By the time it is carried out, another one may have its id."""
+    return UpdateCall(there.id, change, there.labels.get(ASSIGNMENT_LABEL, ""))
+
+
+def remove_call(kind: RuntimeKind, there: RuntimeObject) -> RemoveCall:
+    """As `update_call`."""
+    return RemoveCall(kind, there.id, there.labels.get(ASSIGNMENT_LABEL, ""))
 
 
 class CallError(NamedTuple):

@@ -26,7 +26,7 @@ from iri.change import SetPower
 from iri.identity import ASSIGNMENT_LABEL
 from iri.machine import MachineState, Power, RuntimeMachine
 from poollet.decide import model_to_iri
-from poollet.decide.actions import EventText, ObjectAction, Ref, UpdateCall
+from poollet.decide.actions import EventText, ObjectAction, Ref, update_call
 from poollet.decide.assignments import HostOrder, other_host, other_pool
 from poollet.decide.decision_pass import DecisionPass
 from poollet.decide.gates import CallEffect, GateInput, closed_gate
@@ -60,7 +60,7 @@ def fence(ref: Ref, found: Sequence[ListedObject], why: str, current: DecisionPa
     running = [one for one in found if must_be_stopped(one)]
     runtime = running[0].runtime if running else found[0].runtime
     here = [one for one in running if one.runtime == runtime]
-    calls = tuple(UpdateCall(one.object.id, SetPower(Power.OFF)) for one in here)
+    calls = tuple(update_call(one.object, SetPower(Power.OFF)) for one in here)
     namespace, name = model_to_iri.read_name(ref, found[0].object.labels)
     event = EventText("Fenced", f"powered off: {why}", True)
     precondition = digest_or_absence(ref.uid, current.view)

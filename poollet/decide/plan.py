@@ -33,7 +33,7 @@ from iri.change import SetPower
 from iri.machine import MachineState, Power, RuntimeMachine
 from iri.runtime import RuntimeObject
 from iri.volume import RuntimeSnapshot, RuntimeVolume
-from poollet.decide.actions import Call, EventText, Ref, RemoveCall, UpdateCall
+from poollet.decide.actions import Call, EventText, Ref, remove_call, update_call
 from poollet.decide.assignments import Ensure, HostOrder, Retain, Skip, Stop, Withdraw
 from poollet.decide.decision_pass import DecisionPass, OrderedObject
 from poollet.decide.fences import fence_duplicates
@@ -212,12 +212,12 @@ def plan_removal(order: HostOrder, there: RuntimeObject, reason: str, current: D
 
 def removal_calls(ref: Ref, there: RuntimeObject, current: DecisionPass) -> tuple[Call, ...]:
     """The guest of a machine is powered off first, and after a while the machine is removed in any case."""
-    remove = () if there.deleted_at else (RemoveCall(ref.kind, there.id),)
+    remove = () if there.deleted_at else (remove_call(ref.kind, there),)
     if not isinstance(there, RuntimeMachine):
         return remove
     since_ms = current.inputs.memory.removing_since_ms.get(ref, current.now_ms)
     current.removing_since_ms[ref] = since_ms
-    off = UpdateCall(there.id, SetPower(Power.OFF))
+    off = update_call(there, SetPower(Power.OFF))
     deadline_ms = since_ms + 1000 * current.inputs.facts.power_off_seconds
     is_refused = any(one.call == off and one.error is not None for one in current.retries_of(ref).attempts)
     is_running = there.status.state is MachineState.RUNNING

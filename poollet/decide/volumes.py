@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume
 from iri.volume import Resources, RuntimeVolume, RuntimeVolumeSpec, VolumeState
 from poollet.decide import create_errors, dependencies, model_to_iri
-from poollet.decide.actions import CreateCall, EventText, UpdateCall
+from poollet.decide.actions import CreateCall, EventText, UpdateCall, update_call
 from poollet.decide.assignments import UID, HostOrder
 from poollet.decide.capacity_ledger import requested_bytes
 from poollet.decide.create_errors import NO_ERRORS, CreateErrors
@@ -151,7 +151,7 @@ def expand(
         return NotReady("Shrinks" if desired_bytes < has else "NotExpandable", why)
     if reasons := current.resize_refusals.get(order.ref, ()):
         return NotReady("InsufficientForExpansion", "; ".join(reason.message for reason in reasons))
-    return UpdateCall(there.id, ExpandVolume(Resources(storage_bytes=desired_bytes)))
+    return update_call(there, ExpandVolume(Resources(storage_bytes=desired_bytes)))
 
 
 def report_volume(order: HostOrder, there: RuntimeVolume, known: Conditions, current: DecisionPass) -> Entry:

@@ -226,17 +226,17 @@ def perform(runtime: Runtime, call: Call) -> None:
         case CreateCall(desired):
             if not exists(runtime, type(desired), desired.labels):
                 runtime.create(desired)
-        case UpdateCall(id, change):
+        case UpdateCall(id, change, assignment):
             try:
-                runtime.change(id, change)
+                runtime.change(id, change, assignment=assignment)
             except NotFound:
                 if not isinstance(change, DetachVolume | DetachInterface):
                     raise
         case EndCall(assignment):
             runtime.end_assignments((assignment,))
-        case RemoveCall(kind, id):
+        case RemoveCall(kind, id, assignment):
             try:
-                runtime.remove(kind, id)
+                runtime.remove(kind, id, assignment=assignment)
             except NotFound:
                 log.info("object is gone already id=%s", id)
         case _:

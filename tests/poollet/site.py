@@ -231,18 +231,18 @@ class Site:
                 there = self.tamper_lookup(dict(runtime.objects(ref.kind)))
                 if all(one.labels.get(label) != ref.uid for one in there.values()):  # type: ignore[attr-defined]
                     runtime.create(desired)
-            case UpdateCall(id, change):
+            case UpdateCall(id, change, assignment):
                 try:
-                    runtime.change(id, change)
+                    runtime.change(id, change, assignment=assignment)
                 except NotFound:
                     if not isinstance(change, DetachVolume | DetachInterface):
                         raise
             case EndCall(assignment):
                 runtime.end_assignments((assignment,))
-            case RemoveCall(kind, id):
+            case RemoveCall(kind, id, assignment):
                 self.removed.append((self.now_ms, ref))
                 try:
-                    runtime.remove(kind, id)
+                    runtime.remove(kind, id, assignment=assignment)
                 except NotFound:
                     return
 

@@ -58,17 +58,20 @@ class SlowRuntime(FaultInjectingRuntime):
         self._give_up(f"create {type(desired).__name__}", lambda: self._create_late(desired))
         return super().create(desired)
 
-    def change(self, id: str, change: RuntimeChange) -> None:
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
         self._give_up(
             f"{type(change).__name__} {id}",
-            lambda: super(SlowRuntime, self).change(id, change),
+            lambda: super(SlowRuntime, self).change(id, change, assignment=assignment),
             is_attach=isinstance(change, AttachVolume),
         )
-        super().change(id, change)
+        super().change(id, change, assignment=assignment)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
-        self._give_up(f"remove {kind.__name__} {id}", lambda: super(SlowRuntime, self).remove(kind, id))
-        super().remove(kind, id)
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
+        self._give_up(
+            f"remove {kind.__name__} {id}",
+            lambda: super(SlowRuntime, self).remove(kind, id, assignment=assignment),
+        )
+        super().remove(kind, id, assignment=assignment)
 
     def land(self, number: int) -> tuple[str, bool]:
         """Carries out one late call: which one it was, and whether it had an effect."""

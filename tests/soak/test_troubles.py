@@ -165,6 +165,31 @@ def test_a_silent_host_hides_what_it_has_only_once_a_reconciler_lost_its_mirror(
     assert name not in {host for host, _ in hidden.things}, "it has reported"
 
 
+def test_a_late_removal_does_nothing_to_the_machine_that_came_back_to_its_host() -> None:
+    """The removal for a drain is not answered, and the next one is. Then the machine is placed on the same host again, under its old id."""
+    life = Life(1)
+    life.people.put("Machine/m0", machine_on("host-2", "m0", "local"))
+    for _ in range(8):
+        life.play_round()
+    [uid] = life.stage.running("host-2")
+    life.stage.slow["host-2"].slow = 2  # to power it off, and to remove it
+    life.people.pool("host-2", "force")
+    while life.stage.uids("host-2"):
+        life.play_round()
+    life.people.pool("host-2", "open")
+    while uid not in life.stage.running("host-2"):
+        life.play_round()
+    assert [late.name for late in life.stage.slow["host-2"].late] == [
+        f"SetPower {uid}",
+        f"remove RuntimeMachine {uid}",
+    ]
+    while call := troubles.late_effect(life):
+        assert call.endswith("refused"), call
+    for _ in range(8):
+        life.play_round()
+    assert life.stage.running("host-2") == [uid]
+
+
 def machine_on(pool: str, name: str, disk: str) -> str:
     return (
         f"apiVersion: {COMPUTE}\nkind: Machine\nmetadata:\n  name: {name}\n"

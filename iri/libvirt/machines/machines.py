@@ -38,7 +38,7 @@ from iri.change import (
     change_machine,
 )
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, TimedOut, Unavailable
-from iri.identity import derive_id
+from iri.identity import derive_id, require_assignment
 from iri.libvirt.connect.link import LibvirtLink
 from iri.libvirt.domain.document import render_domain
 from iri.libvirt.domain.domain_state import RunState
@@ -136,7 +136,7 @@ class Machines:
         self._queue.wake(id)
         return made
 
-    def change(self, id: str, change: MachineChange) -> None:
+    def change(self, id: str, change: MachineChange, assignment: str = "") -> None:
         """The record changes before the call returns; the running guest follows in a later reconciliation.
 
         A change is refused as a whole, before anything is written. One that changes nothing writes nothing and still wakes the machine.
@@ -146,6 +146,7 @@ class Machines:
         labels = store.get(id).record.labels if isinstance(change, AttachVolume) else {}
         with self._ended.admit(labels), store.lock(id), self._lock_volumes(disks_of(change)):
             guest = store.get(id)
+            require_assignment(id, guest.record.labels, assignment)
             machine = desired_machine(guest.record, id)
             after = change_machine(machine, change)
             for disk in disks_of(change):
@@ -180,9 +181,10 @@ class Machines:
         for id in self._held_starts.release() if release else ():
             self._queue.wake(id)
 
-    def remove(self, id: str) -> None:
+    def remove(self, id: str, assignment: str = "") -> None:
         """Idempotent. Records the order to delete; reconciliations carry it out."""
         guest = self._deps.store.get(id)
+        require_assignment(id, guest.record.labels, assignment)
         if guest.record.deleted_at:
             return
         if (
@@ -194,6 +196,7 @@ class Machines:
         now_ns = self._deps.store.now_ns()
 
         def mark_deleted(record: MachineRecord) -> MachineRecord:
+            require_assignment(id, record.labels, assignment)  # once more, under the lock of the machine
             return replace(record, deleted_at=record.deleted_at or now_ns)
 
         try:

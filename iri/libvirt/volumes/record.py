@@ -14,6 +14,8 @@ left alone, and its name is not used again. Fields are only ever added, each wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec.structs import replace
 
@@ -56,6 +58,10 @@ class VolumeRecord(StoredObject, frozen=True, kw_only=True, tag="volume"):
         return self.volume.id
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        return self.volume.labels
+
+    @property
     def name(self) -> str:
         """Of its file, its image and its secret."""
         return f"volume-{self.id}"
@@ -93,6 +99,10 @@ class SnapshotRecord(StoredObject, frozen=True, kw_only=True, tag="snapshot"):
     @property
     def id(self) -> str:
         return self.snapshot.id
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.snapshot.labels
 
     @property
     def name(self) -> str:

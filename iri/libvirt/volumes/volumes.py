@@ -33,7 +33,7 @@ from msgspec.structs import replace
 from iri.change import ExpandVolume, expand_volume
 from iri.errors import FailedPrecondition, InvalidArgument, IRIError, NotFound, ResourceExhausted, Unavailable
 from iri.host import RuntimeVolumeClass, VolumeOffer
-from iri.identity import derive_id
+from iri.identity import derive_id, require_assignment
 from iri.journal import Journal
 from iri.libvirt.images.images import Images, refuse_image
 from iri.libvirt.volumes import validate_request
@@ -244,11 +244,12 @@ class Volumes:
             raise FailedPrecondition(f"snapshot {entry.record.id} is not ready")
         return backend.base_for_clone(entry.record), entry.record
 
-    def expand(self, id: str, change: ExpandVolume) -> None:
+    def expand(self, id: str, change: ExpandVolume, assignment: str = "") -> None:
         """Only grows. The record changes before the call returns; the data follows."""
         entry = self._require(RuntimeVolume, id)
 
         def expand_record(record: VolumeRecord) -> VolumeRecord:
+            require_assignment(id, record.labels, assignment)
             volume = expand_volume(record.volume, change)
             if volume is record.volume:
                 return record
@@ -260,11 +261,14 @@ class Volumes:
         self._writer.update(id, VolumeRecord, expand_record)
         self._queue.wake(id)
 
-    def remove(self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str) -> None:
+    def remove(
+        self, kind: type[RuntimeVolume] | type[RuntimeSnapshot], id: str, assignment: str = ""
+    ) -> None:
         """Idempotent while the object exists. Records the order to delete; NotFound once it is gone."""
         entry, now_ns = self._require(kind, id), time.time_ns()
 
         def order_deletion(record: Record) -> Record:
+            require_assignment(id, record.labels, assignment)
             return validate_request.with_deletion_ordered(record, now_ns)
 
         self._writer.update(id, type(entry.record), order_deletion)

@@ -74,13 +74,13 @@ class FaultInjectingRuntime:
         with self._wrap(f"Create{KIND_NAMES[type(desired)]}"):
             return self._runtime.create(desired)
 
-    def change(self, id: str, change: RuntimeChange) -> None:
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
         with self._wrap(CHANGE_CALLS[type(change)].name):
-            self._runtime.change(id, change)
+            self._runtime.change(id, change, assignment=assignment)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
         with self._wrap(f"Delete{KIND_NAMES[kind]}"):
-            self._runtime.remove(kind, id)
+            self._runtime.remove(kind, id, assignment=assignment)
 
     def end_assignments(self, ids: Collection[str]) -> None:
         with self._wrap("EndAssignments"):

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from iri.change import DetachVolume, Resize, RuntimeChange, SetAnnotations, SetPower, UpdateVolume
 from iri.machine import MachineState, Power, RuntimeGuestConfig, RuntimeMachine, RuntimeMachineSpec
 from poollet.decide import create_errors, dependencies, model_to_iri
-from poollet.decide.actions import CreateCall, EventText, UpdateCall
+from poollet.decide.actions import CreateCall, EventText, update_call
 from poollet.decide.assignments import HostOrder
 from poollet.decide.decision_pass import DecisionPass, created_event
 from poollet.decide.dependencies import MachineDependencies
@@ -100,7 +100,7 @@ def change_machine(
     needs = dependencies.resolve_machine(order, machine, replaced(current.lookups, objects=tracked))
     diff = diff_machine(order, machine, there, needs, current)
     changes = () if there.deleted_at else diff.changes
-    needed = tuple(UpdateCall(there.id, change) for change in changes)
+    needed = tuple(update_call(there, change) for change in changes)
     digest = desired_digest(machine, needs)
     before = current.status_before(order, report.ReportedMachineStatus)
     last_digest = before.observed_revision if before is not None else ""
@@ -126,7 +126,7 @@ def stop_machine(
     changes: list[RuntimeChange] = [DetachVolume(name) for name in released_disks(machine, there, current)]
     if not is_off:
         changes = [SetPower(Power.OFF)]
-    needed = () if there.deleted_at else tuple(UpdateCall(there.id, change) for change in changes)
+    needed = () if there.deleted_at else tuple(update_call(there, change) for change in changes)
     message = stopped_message(until)
     found = current.plan_action(order, needed, (EventText("Stopped", message),))
     known = (

@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
 
-from iri.change import AttachVolume, SetPower
-from iri.errors import FailedPrecondition, InvalidArgument
+from iri.change import AttachVolume, ExpandVolume, SetPower
+from iri.errors import FailedPrecondition, InvalidArgument, NotFound
 from iri.exec.exec_server import ExecServer
 from iri.host import RuntimeClasses, RuntimeMachineClass, RuntimeVolumeClass
 from iri.identity import ASSIGNMENT_LABEL
 from iri.machine import MachineState, Power, RuntimeMachine, RuntimeMachineSpec
 from iri.runtime import ChangeNotice, ChangeType, Console, Subscription
+from iri.volume import Resources, RuntimeSnapshot, RuntimeVolume
 from tests.iri.contract.subject import OFF, Subject, eventually, is_attached
 from tests.iri.exec.console_users import USERS, user_at
 
@@ -205,6 +207,38 @@ class HostPromises:
         assert not subject.machine(left.id).spec.volumes
         subject.runtime.change(stays.id, late)
         assert [disk.name for disk in subject.machine(stays.id).spec.volumes] == ["late"]
+
+    def test_a_call_about_an_earlier_assignment_does_nothing_to_the_object_that_has_its_id_now(
+        self, subject: Subject
+    ) -> None:
+        """It was given up when the object was removed, and is carried out when the object is there again."""
+        earlier, now = str(uuid.uuid4()), str(uuid.uuid4())
+        labels = {ASSIGNMENT_LABEL: now}
+        off = RuntimeMachineSpec(class_name=subject.machine_class, power=Power.OFF)
+        machine = subject.runtime.create(subject.new_machine(labels=labels, spec=off))
+        volume = subject.available(replace(subject.volume(), labels={**subject.volume().labels, **labels}))
+        snapshot = subject.runtime.create(
+            replace(subject.snapshot(volume.id), labels={**subject.snapshot(volume.id).labels, **labels})
+        )
+        expand = ExpandVolume(Resources(storage_bytes=2 * subject.volume_bytes))
+        late: tuple[Callable[[str], None], ...] = (
+            lambda named: subject.runtime.change(machine.id, SetPower(Power.ON), assignment=named),
+            lambda named: subject.runtime.change(volume.id, expand, assignment=named),
+            lambda named: subject.runtime.remove(RuntimeMachine, machine.id, assignment=named),
+            lambda named: subject.runtime.remove(RuntimeSnapshot, snapshot.id, assignment=named),
+            lambda named: subject.runtime.remove(RuntimeVolume, volume.id, assignment=named),
+        )
+        for call in late:
+            with pytest.raises(NotFound, match="another object has that id"):
+                call(earlier)
+        found = subject.machine(machine.id)
+        assert (found.spec.power, found.deleted_at) == (Power.OFF, 0)
+        assert subject.get(volume.id, RuntimeVolume).spec.resources == volume.spec.resources
+        assert subject.get(volume.id, RuntimeVolume).deleted_at == 0
+        assert subject.get(snapshot.id, RuntimeSnapshot).deleted_at == 0
+        for call in late:
+            call(now)
+        subject.remove_fully(RuntimeMachine, machine.id)
 
     def test_holding_starts_changes_no_machine_before_the_host_boots(self, subject: Subject) -> None:
         machine = subject.running()

@@ -12,7 +12,7 @@ from iri.runtime import KIND_NAMES
 from iri.simulated.faults.fault_rules import FaultEffect, FaultRule
 from iri.simulated.profile import Profile
 from iri.simulated.provider_quirks import PROVIDERS
-from poollet.decide.actions import UpdateCall
+from poollet.decide.actions import update_call
 from poollet.decide.memory import Memory
 from poollet.runtimes.runtime_lists import ListKey
 from schemas.kinds import Kind
@@ -140,7 +140,7 @@ def test_duplicates_are_reported_and_never_removed() -> None:
         decision = here.rounds(5)
         conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
         assert conditions["UpToDate"].reason == "DuplicateObjects"
-    assert here.calls == [UpdateCall(second.id, SetPower(Power.OFF))], "only one of them may run"
+    assert here.calls == [update_call(second, SetPower(Power.OFF))], "only one of them may run"
     assert len(here.machines()) == 2
     here.sim.runtime.remove(RuntimeMachine, next(iter(here.machines())))
     assert here.settle().machines[WEB].phase == "gone"

@@ -115,15 +115,15 @@ class Stand:
             raise Unimplemented("there are no machines")
         return self.volumes.create(wanted)
 
-    def change(self, id: str, change: RuntimeChange) -> None:
+    def change(self, id: str, change: RuntimeChange, *, assignment: str = "") -> None:
         if not isinstance(change, ExpandVolume):
             raise NotFound("there are no machines")
-        self.volumes.expand(id, change)
+        self.volumes.expand(id, change, assignment)
 
-    def remove(self, kind: type[AnyObject], id: str) -> None:
+    def remove(self, kind: type[AnyObject], id: str, *, assignment: str = "") -> None:
         if kind is RuntimeMachine:
             raise NotFound("there are no machines")
-        self.volumes.remove(kind, id)  # type: ignore[arg-type]
+        self.volumes.remove(kind, id, assignment)  # type: ignore[arg-type]
 
     def end_assignments(self, ids: Collection[str]) -> None:
         raise Unimplemented("the runtime above the volumes ends assignments")
