@@ -8,9 +8,9 @@
     pools            pins and selectors fit the declared pools                         GV312 to GV317
     usage            a volume or an interface belongs to one machine                   GV320 to GV322
     document         contradictions inside one document, fields that gitvirt writes    GV330 to GV334, GV345, GV347, GV348, GV362 to GV364
-    guest_config     public keys, secrets (`secret_texts`) and languages of first-boot data  GV337 to GV339, GV352, GV353
+    guest_config     public keys, secrets (`secret_texts`) and languages of first-boot data  GV337 to GV339, GV352, GV353, GV355, GV356
     spread           spread and anti-affinity are possible                             GV335, GV336
-    network          addresses, MAC addresses and ranges                               GV340 to GV344, GV346, GV349, GV350
+    network          addresses, MAC addresses and ranges                               GV340 to GV344, GV346, GV349, GV350, GV354
     change           what cannot change or be removed between two revisions            GV401 to GV420
     emptied          files that declared objects before, and declare nothing now       GV416
     renamed_files    what a file that is gone may have become; gives no findings       -

@@ -5,6 +5,8 @@
     GV339   userData is in no language that guests read, or contradicts itself
     GV352   two sources of one thing: userData and ignitionRef, a field and userData, a user twice
     GV353   all of it is larger than first-boot data may be
+    GV355   a time zone that is in no list
+    GV356   a user that each image has
 
 No message quotes a value. The content of Secrets is not known here: the poollet reports what it cannot combine with that.
 """
@@ -15,11 +17,15 @@ import base64
 import binascii
 import re
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 
 from schemas.model import Machine
 from schemas.model.compute import GuestConfig
 from schemas.model.user_data import DataFormat, UserDataLanguage, detect_language
+from schemas.problem import Severity
 from schemas.reader import Unreadable, Value, read
+from schemas.spelling import nearest
 from schemas.validate.finding import Finding
 from schemas.validate.secret_texts import find_secrets
 from schemas.validate.tree import AnyDeclaration
@@ -43,7 +49,7 @@ SECRET_HINT = "put it into a Secret (`gitvirt secret create`) that ignitionRef n
 
 
 def findings(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
-    """GV337 to GV339, GV352, GV353."""
+    """GV337 to GV339, GV352, GV353, GV355, GV356."""
     config = machine.spec.guest_config
     if not config.has_settings and not config.user_data:
         return
@@ -57,6 +63,7 @@ def findings(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
             yield entry.finding("GV337", pointer, message, SECRET_HINT)
     yield from of_keys(entry, config)
     yield from of_users(entry, config)
+    yield from of_time_zone(entry, config)
     yield from of_user_data(entry, machine)
     size = sum(len(text.encode()) for text in (texts | keys).values())
     if size > LARGEST_BYTES:
@@ -118,13 +125,34 @@ def is_whole(data: bytes) -> bool:
 
 
 def of_users(entry: AnyDeclaration, config: GuestConfig) -> Iterator[Finding]:
-    """GV352 for a name that two users have."""
+    """GV352 for a name that two users have, GV356 for root."""
     seen: set[str] = set()
     for position, user in enumerate(config.users):
         if user.name in seen:
             message = f"another entry of users has the name {user.name}"
             yield entry.finding("GV352", f"{AT}/users/{position}/name", message, "remove one of them")
+        if user.name == "root":
+            message = (
+                "each image has the user root: these keys would log in as root, and its password is locked"
+            )
+            hint = "name a user of your own, with `sudo: true`"
+            yield entry.finding("GV356", f"{AT}/users/{position}/name", message, hint, Severity.WARNING)
         seen.add(user.name)
+
+
+def of_time_zone(entry: AnyDeclaration, config: GuestConfig) -> Iterator[Finding]:
+    """GV355. A warning: a guest may know a zone that is newer than the list."""
+    if config.timezone and config.timezone not in time_zones():
+        near = nearest(config.timezone, time_zones())
+        hint = f"did you mean {near}?" if near else "`timedatectl list-timezones` lists them"
+        message = f"{config.timezone} is no time zone of the IANA's list; a guest that does not know it stays in UTC"
+        yield entry.finding("GV355", f"{AT}/timezone", message, hint, Severity.WARNING)
+
+
+@cache
+def time_zones() -> tuple[str, ...]:
+    """Names of the IANA's time zones, also the old ones. A file of ours, because that of the computer differs from one to the next."""
+    return tuple((files("schemas") / "time_zones.txt").read_text("ascii").split())
 
 
 def of_user_data(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:

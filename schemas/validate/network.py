@@ -27,7 +27,7 @@ class AddressUse(NamedTuple):
 
 
 def findings(tree: Tree) -> Iterator[Finding]:
-    """GV340 to GV346, GV349 and GV350."""
+    """GV340 to GV346, GV349, GV350 and GV354."""
     ranges = {
         name: ipaddress.IPv4Network(network.object.spec.ipv4.cidr)
         for name, network in tree.of(Network).items()
@@ -70,12 +70,15 @@ def of_interfaces(tree: Tree, ranges: dict[Name, ipaddress.IPv4Network]) -> Iter
         within = ranges.get((namespace, network))
         if (declared := tree.of(Network).get((namespace, network))) is not None:
             yield from of_settings(source, declared)
+            yield from of_servers(source, declared)
         for position, ip in enumerate(spec.ips):
             if not ip.value:
                 continue
             address, pointer = canonical_address(ip.value), f"{source.pointer}/ips/{position}/value"
             if within is not None and ":" not in address:
                 yield from of_address(entry, pointer, address, within)
+                if declared is not None and not declared.object.spec.provider_id:
+                    yield from of_host(entry, pointer, address, within)
             here = AddressUse(entry, pointer)
             first = addresses.setdefault((namespace, network, address), here)
             if first is not here:
@@ -100,6 +103,29 @@ def of_settings(source: SpecSource[NetworkInterfaceSpec], network: Declaration[N
         hint = f"add `ipv4: {{cidr: ...}}` in {network.path}, unless a DHCP server of yours gives the address"
         found = source.entry.finding("GV350", pointer, message, hint, Severity.NOTICE)
         yield found._replace(also=(network.path,))
+
+
+def of_servers(source: SpecSource[NetworkInterfaceSpec], network: Declaration[Network]) -> Iterator[Finding]:
+    """GV354: a guest with the address of the router or of a name server. A warning, because it may be that server."""
+    spec = network.object.spec
+    servers = {canonical_address(address): "a DNS server" for address in spec.dns}
+    servers |= {canonical_address(spec.gateway): "the gateway"} if spec.gateway else {}
+    for position, ip in enumerate(source.spec.ips):
+        if ip.value and (what := servers.get(canonical_address(ip.value))):
+            message = f"{ip.value} is {what} of {network.key}, which other guests are told to use"
+            hint = "choose another address, unless this machine is that server"
+            pointer = f"{source.pointer}/ips/{position}/value"
+            found = source.entry.finding("GV354", pointer, message, hint, Severity.WARNING)
+            yield found._replace(also=(network.path,))
+
+
+def of_host(
+    entry: AnyDeclaration, pointer: str, address: str, within: ipaddress.IPv4Network
+) -> Iterator[Finding]:
+    """GV342 in a network that gitvirt creates: each host takes the first address for itself."""
+    if within.prefixlen < 31 and address == str(within[1]):
+        hint = f"choose one from {within[2]} to {within[-2]}"
+        yield entry.finding("GV342", pointer, f"{address} is the address of the host in this network", hint)
 
 
 def canonical_address(address: str) -> str:

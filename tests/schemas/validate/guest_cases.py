@@ -130,6 +130,19 @@ GUEST_CASES = [
         quote="Ignition 2.3.0",
     ),
     guest("old Ignition alone", {"userData": "ignition: {version: 2.3.0}"}),
+    guest("a time zone", {"timezone": "Europe/Berlin"}),
+    Case(
+        "an unknown time zone",
+        {"m.yaml": machine(guestConfig={"timezone": "Europe/Berln"})},
+        {f"GV355 warning m.yaml {AT}/timezone"},
+        quote="did you mean Europe/Berlin?",
+    ),
+    Case(
+        "the user root",
+        {"m.yaml": machine(guestConfig={"users": [{"name": "root", "sshAuthorizedKeys": [KEY]}]})},
+        {f"GV356 warning m.yaml {AT}/users/0/name"},
+        quote="each image has the user root",
+    ),
     Case(
         "too large",
         {"m.yaml": machine(guestConfig={"userData": f"#!/bin/sh\n# {'x' * 65536}\n"})},

@@ -207,7 +207,7 @@ SPEC_CASES = [
                 interface("a", ips=("10.1.1.5",), networkRef=ref("lan")),
                 interface("b", ips=("10.1.0.0",), networkRef=ref("lan")),
                 interface("c", ips=("10.1.0.255", "fd00::1"), networkRef=ref("lan")),
-                interface("d", ips=("10.1.0.254", "10.1.0.1"), networkRef=ref("lan")),
+                interface("d", ips=("10.1.0.254", "10.1.0.2"), networkRef=ref("lan")),
             ),
             "m.yaml": machine(
                 networkInterfaces=[ephemeral_interface(ips=("10.2.0.1",), networkRef=ref("lan"))]
@@ -219,6 +219,34 @@ SPEC_CASES = [
             "GV342 error n.yaml /spec/ips/0/value",
         },
         quote="choose one from 10.1.0.1 to 10.1.0.254",
+    ),
+    Case(
+        "addresses of the gateway and of a DNS server",
+        {
+            "n.yaml": together(
+                network("lan", cidr="10.1.0.0/24", gateway="10.1.0.254", dns=["10.1.0.53", "fd00:0::53"]),
+                interface("a", ips=("10.1.0.254", "fd00::53"), networkRef=ref("lan")),
+                interface("b", ips=("10.1.0.53",), networkRef=ref("lan")),
+                interface("c", ips=("10.1.0.2",), networkRef=ref("lan")),
+            ),
+        },
+        {
+            "GV354 warning n.yaml /spec/ips/0/value",
+            "GV354 warning n.yaml /spec/ips/1/value",
+        },
+        quote="10.1.0.254 is the gateway of Network/default/lan, which other guests are told to use",
+    ),
+    Case(
+        "the host's address in a network of ours",
+        {
+            "n.yaml": together(
+                network("own", cidr="10.1.0.0/24"),
+                interface("a", ips=("10.1.0.1",), networkRef=ref("own")),
+                interface("b", ips=("10.1.0.2",), networkRef=ref("own")),
+            ),
+        },
+        {"GV342 error n.yaml /spec/ips/0/value"},
+        quote="10.1.0.1 is the address of the host in this network choose one from 10.1.0.2 to 10.1.0.254",
     ),
     Case(
         "address twice in one network",
