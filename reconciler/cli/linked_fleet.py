@@ -2,7 +2,7 @@
 
     its newest report                               the host is
     names the longer interval of linked hosts       connected: to all of link.addresses, for 30 seconds or more
-    names the interval of the fleet                 not connected: it pushes its heartbeats
+    names the interval of the fleet                 not connected, or for less than 30 seconds: it pushes its heartbeats
     cannot be read, or is missing                   not connected, as far as anyone knows
     says that it leaves                             not counted
 
@@ -26,9 +26,9 @@ from schemas.kinds import Kind
 from schemas.settings.fleet import linked_interval
 
 MOST_NAMED = 5
-PUSHES = "it pushes its heartbeats: it is not connected to all of link.addresses"
+PUSHES = "it pushes its heartbeats: it is not connected to all of link.addresses, or for less than 30s"
 SILENT = "it has no report that can be read"
-CURE = "the log of the poollet says why"
+CURE = "if that lasts, the log of the poollet says why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def note_unlinked(fleet: FleetRepo) -> None:
     note = err().paint("note:", TextStyle.YELLOW)
     for each in unlinked[:MOST_NAMED]:
         err().line(
-            f"{note} host {printable(each.poollet)} is not connected to the link: {each.reason}; {CURE}"
+            f"{note} host {printable(each.poollet)} is not known to be connected to the link: {each.reason}; {CURE}"
         )
     if len(unlinked) > MOST_NAMED:
         err().line(f"and {len(unlinked) - MOST_NAMED} more hosts: `gitvirt status` lists them")
@@ -88,13 +88,17 @@ def note_unlinked(fleet: FleetRepo) -> None:
 
 def describe(found: LinkedFleet) -> str:
     """A row of the status."""
-    return f"{found.connected_count} of {found.hosts} hosts connected"
+    return f"{found.connected_count} of {found.hosts} hosts connected for 30s or more"
 
 
 def part_of_status(found: LinkedFleet | None) -> tuple[str, str, list[tuple[str, ...]]]:
     """Title, cure and rows."""
     unlinked = found.unlinked if found is not None else ()
-    return "Not connected to the link", CURE, [(printable(each.poollet), each.reason) for each in unlinked]
+    return (
+        "Not known to be connected to the link",
+        CURE,
+        [(printable(each.poollet), each.reason) for each in unlinked],
+    )
 
 
 def value_of(found: LinkedFleet | None) -> dict[str, object] | None:

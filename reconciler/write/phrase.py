@@ -39,6 +39,7 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
     Action.SYNC: ("sync", ""),
 }
 FENCE, GRANT = "FENCE the host of", "grant"
+UP_TO_DATE = "UpToDate"  # the condition of an object that its host does not bring to what is declared
 AGAIN = "again"
 _STATE_WORDS = {"Error": "in error"}  # that are not read after `is`
 # Fields of a status that say nothing to people.
@@ -77,8 +78,7 @@ def phrase_of(change: Change) -> Phrase:
             state = _shown_state(change.after)
             return Phrase(state=_STATE_WORDS.get(state, state.lower()))
         case Action.STATUS if (failure := new_failure(change)) is not None:
-            how = "failing" if failure.status == "False" else "unknown"
-            return Phrase(state=f"{how}: {words_of(failure)}")
+            return Phrase(state=f"{_how(failure)}: {words_of(failure)}")
         case Action.STATUS if is_ready_again(change):
             state = str(getattr(change.after.status, "state", "")) if change.after is not None else ""
             return Phrase(state=f"{state.lower() or 'ready'} {AGAIN}")
@@ -86,6 +86,13 @@ def phrase_of(change: Change) -> Phrase:
             return Phrase(verb="update")
         case action:
             return Phrase(*_VERBS[action])
+
+
+def _how(failure: Condition) -> str:
+    """An object that runs and lacks a change that its host cannot make, such as another ssh key, does not fail."""
+    if failure.status != "False":
+        return "unknown"
+    return "not as declared" if failure.type == UP_TO_DATE else "failing"
 
 
 def line_of(change: Change, losses: Sequence[Loss] = ()) -> str:

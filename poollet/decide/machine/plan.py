@@ -58,7 +58,7 @@ from schemas.model import Machine
 from schemas.model.charge import INSUFFICIENT_FOR_RESIZE
 
 OWN_RUNTIMES = "gitvirt-"  # how the runtimes of gitvirt begin their names
-FIRST_BOOT_FIELDS = "first-boot data (ignitionRef, guestConfig)"
+FIRST_BOOT_FIELDS = "first-boot data (guestConfig, ignitionRef)"
 OFF = frozenset((MachineState.SUSPENDED, MachineState.TERMINATED, MachineState.STOPPED))
 
 
@@ -290,7 +290,7 @@ def immutable_field_problems(
     is_listed = bool(ignition) or lists_first_boot
     is_other = is_listed and isinstance(needs.ignition, bytes) and ignition != needs.ignition
     if is_other and (why := why_immutable(boot, name=FIRST_BOOT_FIELDS)):
-        result.append(NotReady("IgnitionDiffers", why))
+        result.append(NotReady("FirstBootDataDiffers", why))
     return tuple(result)
 
 

@@ -143,14 +143,14 @@ FIXED: dict[str, tuple[RuntimeMachine, bytes | NotReady, list[str]]] = {
     "equal": (guest(guest_config=RuntimeGuestConfig(hostname="web"), ignition_data=b"a"), b"a", []),
     "another host name": (guest(guest_config=RuntimeGuestConfig(hostname="old")), b"", ["HostnameDiffers"]),
     "a runtime without host names": (guest(guest_config=RuntimeGuestConfig(hostname="")), b"", []),
-    "another ignition": (guest(ignition_data=b"a"), b"b", ["IgnitionDiffers"]),
-    "ignition was dropped from the manifest": (guest(ignition_data=b"a"), b"", ["IgnitionDiffers"]),
+    "another ignition": (guest(ignition_data=b"a"), b"b", ["FirstBootDataDiffers"]),
+    "ignition was dropped from the manifest": (guest(ignition_data=b"a"), b"", ["FirstBootDataDiffers"]),
     "a runtime that does not list ignition": (guest(), b"b", []),
     "ignition is not ready": (guest(ignition_data=b"a"), MISSING, []),
     "both": (
         guest(guest_config=RuntimeGuestConfig(hostname="old"), ignition_data=b"a"),
         b"b",
-        ["HostnameDiffers", "IgnitionDiffers"],
+        ["HostnameDiffers", "FirstBootDataDiffers"],
     ),
 }
 
@@ -165,8 +165,8 @@ def test_what_a_guest_reads_at_first_boot_is_reported_and_not_changed(
 
 def test_keys_that_a_guest_never_got_are_reported_where_the_runtime_lists_them() -> None:
     (found,) = immutable_field_problems(make_desired(), guest(), needs(b"keys"), lists_first_boot=True)
-    assert found.reason == "IgnitionDiffers"
-    assert "first-boot data (ignitionRef, guestConfig) cannot change" in found.message
+    assert found.reason == "FirstBootDataDiffers"
+    assert "first-boot data (guestConfig, ignitionRef) cannot change" in found.message
     assert "`gitvirt replace`" in found.message
     assert immutable_field_problems(make_desired(), guest(), needs(), lists_first_boot=True) == ()
 

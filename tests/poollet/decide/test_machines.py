@@ -446,7 +446,7 @@ def test_what_a_guest_read_at_first_boot_is_reported_as_unchangeable() -> None:
     decision = here.settle()
     assert here.calls == []
     conditions = {one.type: one for one in decision.machines[WEB].status.conditions}  # type: ignore[union-attr]
-    assert conditions["UpToDate"].reason == "IgnitionDiffers"
+    assert conditions["UpToDate"].reason == "FirstBootDataDiffers"
     assert "hush-hush" not in str(decision) + str(here.memory)
 
 

@@ -118,6 +118,17 @@ def test_a_failure_names_its_reason() -> None:
     ]
 
 
+def test_a_guest_that_cannot_get_a_change_is_not_called_failing() -> None:
+    """It runs, with the ssh keys of its first boot."""
+    differs = Condition(
+        type="UpToDate", status="False", reason="FirstBootDataDiffers", message="it cannot change"
+    )
+    after = msgspec.structs.replace(PLACED, status=MachineStatus(conditions=(differs,)))
+    found = message(CommitContents([Change(WEB, Action.STATUS, PLACED, after)]))
+    assert found.startswith("web-1 is not as declared: first boot data differs\n")
+    assert "failing" not in found
+
+
 def test_what_others_changed_names_them_and_their_commit() -> None:
     foreign = ForeignCommit("1a2b3c4d5e6f", "Mallory", ["web.yaml"])
     assert (
