@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -44,6 +44,7 @@ KEY_TYPES = (
 KEY = re.compile(
     rf"(?:^|[\s,\"])(?P<type>{'|'.join(map(re.escape, KEY_TYPES))})\s+(?P<data>[A-Za-z0-9+/=]+)(?:\s|$)"
 )
+PASSWORDS = ("passwd", "plain_text_passwd", "hashed_passwd")
 KEY_HINT = "write the line of the .pub file, such as `ssh-ed25519 AAAA... anna@laptop`"
 SECRET_HINT = "put it into a Secret (`gitvirt secret create`) that ignitionRef names, and change the secret itself if it was pushed"
 
@@ -145,7 +146,9 @@ def of_time_zone(entry: AnyDeclaration, config: GuestConfig) -> Iterator[Finding
     if config.timezone and config.timezone not in time_zones():
         near = nearest(config.timezone, time_zones())
         hint = f"did you mean {near}?" if near else "`timedatectl list-timezones` lists them"
-        message = f"{config.timezone} is no time zone of the IANA's list; a guest that does not know it stays in UTC"
+        message = (
+            f"{config.timezone} is not in the list of time zones; a guest that does not know it stays in UTC"
+        )
         yield entry.finding("GV355", f"{AT}/timezone", message, hint, Severity.WARNING)
 
 
@@ -171,9 +174,29 @@ def of_user_data(entry: AnyDeclaration, machine: Machine) -> Iterator[Finding]:
         yield entry.finding(
             "GV339", pointer, message, "correct it; `cloud-init schema --config-file FILE` checks more"
         )
-    elif body is not None and "timezone" in body and config.timezone:
-        message = "userData sets timezone too, and counts"
-        yield entry.finding("GV352", f"{AT}/timezone", message, "remove one of them")
+    elif body is not None:
+        if "timezone" in body and config.timezone:
+            message = "userData sets timezone too, and counts"
+            yield entry.finding("GV352", f"{AT}/timezone", message, "remove one of them")
+        if (place := find_password(body)) and not any(find_secrets(config.user_data)):
+            message = f"{place} of the cloud-config is a password as it is written, and everyone who can read the repo can read it"
+            yield entry.finding("GV337", pointer, message, SECRET_HINT)
+
+
+def find_password(body: Mapping[Hashable, Value]) -> str:
+    """Where a cloud-config sets a password; empty where it sets none. cloud-init expands nothing in it, so that what looks like a reference to an
+    environment or a file, as `find_secrets` allows it in any text, is the password itself. A text with jinja is another language."""
+    users = body.get("users")
+    places: list[tuple[str, Mapping[Hashable, Value], Sequence[str]]] = [("", body, ("password",))]
+    for number, user in enumerate(users if isinstance(users, list) else ()):
+        if isinstance(user, Mapping):
+            places.append((f"users[{number}].", user, PASSWORDS))
+    for where, fields, names in places:
+        for name in names:
+            value = fields.get(name)
+            if isinstance(value, str) and value.strip("!*"):
+                return where + name
+    return ""
 
 
 def of_language(entry: AnyDeclaration, config: GuestConfig, language: UserDataLanguage) -> Iterator[Finding]:

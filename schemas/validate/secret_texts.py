@@ -6,7 +6,8 @@ value counts as none only if it cannot be one: empty, a truth value, or a whole 
 
     private keys                      by their first line
     passwords, tokens, keys           by the name before `:` or `=`, unless the name ends in _file, _path, ...; also in the lines below the name
-                                      (`password: |`), after an option (`--token VALUE`), and for `sshpass -p`, `passwd --stdin`, `wpa-psk`
+                                      (`password: |`), after an option (`--token VALUE`), and for `sshpass -p`, `mysql -pVALUE`,
+                                      `passwd --stdin`, `wpa-psk`
     tokens of well-known services     by their prefix
     passwords in URLs                 user:password@host
     hashes of passwords               by their form ($6$...): anyone can try passwords against one
@@ -46,6 +47,7 @@ VALUES = (
         re.IGNORECASE,
     ),
     re.compile(rf"\b(?P<name>sshpass)[ \t]+(?:-[vP]\S*[ \t]+)?-p[ \t]*{VALUE}"),
+    re.compile(rf"\b(?P<name>mysql\w{{0,20}}|mariadb[\w-]{{0,20}})\b[^\n|;&]{{0,200}}?[ \t]-p{VALUE}"),
     re.compile(
         rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?{VALUE}[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?(?P<name>passwd)\b[^\n]{{0,80}}--stdin"
     ),
@@ -53,7 +55,7 @@ VALUES = (
     re.compile(rf"^[ \t]*(?P<name>wpa-psk)[ \t]+{VALUE}", re.MULTILINE),
 )
 # One of them is in each name of VALUES.
-WORDS = ("pass", "secret", "token", "key", "credential", "pwd", "psk")
+WORDS = ("pass", "secret", "token", "key", "credential", "pwd", "psk", "mysql", "mariadb")
 BEARER = re.compile(r"\b(Bearer|Basic)\s+(?![$<{])[A-Za-z0-9+/._~=-]{12,}")
 CHPASSWD = re.compile(
     r"\|\s*(sudo\s+)?chpasswd\b|^[ \t]*chpasswd:(?![ \t]*\{[ \t]*expire:[^,}]*\})", re.MULTILINE

@@ -130,6 +130,22 @@ GUEST_CASES = [
         quote="Ignition 2.3.0",
     ),
     guest("old Ignition alone", {"userData": "ignition: {version: 2.3.0}"}),
+    guest(
+        "a password of a cloud-config that looks like a reference",
+        {"userData": "#cloud-config\npassword: $ecret\n"},
+        "GV337 /userData",
+        quote="password of the cloud-config is a password as it is written",
+    ),
+    guest(
+        "a password of a user that looks like a file",
+        {"userData": "#cloud-config\nusers:\n- name: a\n  plain_text_passwd: /run/hunter2\n"},
+        "GV337 /userData",
+        quote="users[0].plain_text_passwd",
+    ),
+    guest(
+        "passwords that lock",
+        {"userData": "#cloud-config\nusers: [default, {name: a, passwd: '!'}]\n"},
+    ),
     guest("a time zone", {"timezone": "Europe/Berlin"}),
     Case(
         "an unknown time zone",
