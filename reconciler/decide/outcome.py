@@ -123,9 +123,8 @@ def settle_leaving(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
 def block_claimed(edit: ObjectEdit, claims: Sequence[ObjectReport]) -> Blocked:
     """On several hosts: it may run more than once, and people must say which one stays."""
     who = " and ".join(sorted({each.poollet for each in claims}))
-    uids = {each.uid for each in claims}
-    file = f"{ORPHANS}{uids.pop() if len(uids) == 1 else 'UID'}.yaml"
-    cure = f"To DELETE it from one, with its data, commit {file} with the line `pool: POOL`"
+    files = sorted(f"{ORPHANS}{each.uid or 'UID'}.yaml with the line `pool: {each.pool}`" for each in claims)
+    cure = f"To DELETE it from one, with its data, commit {' or '.join(dict.fromkeys(files))}"
     return block(
         edit, MULTIPLE, f"poollets {who} report it at once; remove it from all hosts but one. {cure}"
     )

@@ -92,7 +92,7 @@ class RemovalCheck:
         before = self._simulation.uids(self._name) if call.startswith("Delete") else {}
         yield
         if call.startswith("Delete"):
-            self._simulation.check_removed(before, self._simulation.leaving(self._name))
+            self._simulation.check_removed(self._name, before, self._simulation.leaving(self._name))
 
 
 class RuntimeWithEmptyLists(FaultInjectingRuntime):
@@ -241,7 +241,8 @@ class Simulation:
         ]
         assert len(uids) == len(set(uids)), f"two objects have one uid: {sorted(uids)}"
 
-    def check_removed(self, before: Mapping[str, str], gone_or_going: set[str]) -> None:
+    def check_removed(self, name: str, before: Mapping[str, str], gone_or_going: set[str]) -> None:
+        """Of host `name`."""
         ordered = {one.metadata.uid: is_ordered_away(one) for one in self.live().objects()}
         for id in gone_or_going & before.keys():
             assert ordered.get(before[id], True), f"{id} was removed, and live has no deletion order for it"

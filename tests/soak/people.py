@@ -80,12 +80,13 @@ class People:
     declared: Declared = field(default_factory=Declared)
     before: list[Declared] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)  # what ever left the source
+    orders: dict[str, str] = field(default_factory=dict)  # files that have orphans deleted
     _there: dict[str, str] = field(default_factory=dict)
     _notes: int = 0
 
     def commit(self, trailers: Sequence[tuple[str, str]] = (), *, is_forced: bool = False) -> None:
         """The source branch becomes what was said; `is_forced` makes it a history of its own."""
-        files = self.declared.files()
+        files = self.declared.files() | self.orders
         gone: dict[str, str | None] = {path: None for path in self._there if path not in files}
         changed = {path: text for path, text in files.items() if is_forced or self._there.get(path) != text}
         more: dict[str, object] = {"trailers": trailers, "even_if_unchanged": True, "time": self.now()}

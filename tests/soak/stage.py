@@ -148,8 +148,8 @@ class Stage(Simulation):
             return {}
         return {file.path: self._reader.read(file.id).decode() for file in self._reader.files(head)}
 
-    def check_removed(self, before: Mapping[str, str], gone_or_going: set[str]) -> None:
-        laws.removed_by_order(self, {before[id] for id in gone_or_going & before.keys()})
+    def check_removed(self, name: str, before: Mapping[str, str], gone_or_going: set[str]) -> None:
+        laws.removed_by_order(self, name, {before[id] for id in gone_or_going & before.keys()})
 
     def running(self, name: str) -> list[str]:
         """The uids of the machines that are on."""

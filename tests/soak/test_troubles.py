@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
+from msgspec.structs import replace
 
 from iri.errors import InvalidArgument, TimedOut
 from iri.identity import ASSIGNMENT_LABEL, UID_LABELS
 from iri.machine import RuntimeMachine, RuntimeMachineSpec
-from tests.poollet.fleet import LIVE, REPORTS
-from tests.soak import backups, disk_images, hostile_reports, troubles
+from reconciler.gitstore.objects.commit import SOURCE_TRAILER
+from schemas.kinds import Key, Kind
+from schemas.live_layout import POOL
+from tests.poollet.fleet import LIVE, MAIN, REPORTS
+from tests.soak import backups, disk_images, hostile_reports, troubles, undecided
 from tests.soak.people import COMPUTE, DISKS, STORAGE
 from tests.soak.stage import HOSTS, RECONCILERS
 from tests.soak.test_soak import quiet_life
 from tests.soak.walk import Life
+
+NAME = "machinepoollet.ironcore.dev/machine-name"
 
 
 def choose_busy_host(life: Life) -> str:
@@ -163,6 +171,42 @@ def test_a_silent_host_hides_what_it_has_only_once_a_reconciler_lost_its_mirror(
     hidden.hide_silent(life.stage)
     assert hidden.things
     assert name not in {host for host, _ in hidden.things}, "it has reported"
+
+
+LEFT = f"""apiVersion: {COMPUTE}
+kind: Machine
+metadata: {{name: m8, uid: 7c4f0b4e-31ad-5a0a-9d4a-5d5f2c6a5f11}}
+spec: {{machineClassRef: {{name: small}}}}
+status:
+  state: Pending
+  conditions:
+  - {{type: Accepted, status: "False", reason: {undecided.MULTIPLE}, message: "", lastTransitionTime: "2026-05-04T12:00:00Z"}}
+"""
+
+
+def test_people_decide_which_host_keeps_what_two_of_them_report_after_a_recovery() -> None:
+    """As the recovery left it: two hosts have an m8 that no order names, and the document of m8, which left the source, waits."""
+    life = Life(1)
+    life.people.put("Machine/m0", machine_on("host-3", "m0", "none"))
+    while not life.stage.running("host-3"):
+        life.play_round()
+    [model] = life.stage.machines["host-3"].runtime.objects(RuntimeMachine).values()
+    for name in HOSTS[:2]:
+        own = {UID_LABELS[RuntimeMachine]: str(uuid.uuid4()), ASSIGNMENT_LABEL: "", POOL: name, NAME: "m8"}
+        life.stage.machines[name].runtime.create(replace(model, labels={**model.labels, **own}))
+    for _ in range(4):
+        life.play_round()
+    waits = Key(Kind.MACHINE, "default", "m8")
+    assert len(undecided.list_orphans(life.stage, waits)) == 2
+    by_reconciler = [(SOURCE_TRAILER, life.stage.fleet.head(MAIN))]
+    life.stage.fleet.commit({".gitvirt/deleting/Machine/default/m8.yaml": LEFT}, LIVE, trailers=by_reconciler)
+    for _ in range(4):
+        life.play_round()
+    assert undecided.list_undecided(life) == [waits]
+    life.rest()
+    assert any(" decided " in line and ".gitvirt/orphans/" in line for line in life.trace)
+    assert not undecided.list_orphans(life.stage, waits)
+    assert not life.people.orders
 
 
 def test_a_late_removal_does_nothing_to_the_machine_that_came_back_to_its_host() -> None:

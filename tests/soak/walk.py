@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconciler.gitstore.remote.transport import RefsPushed
 from reconciler.loop.outcome import Committed, NoChange, TickBlocked
-from tests.soak import backups, disk_images, hostile_reports, troubles
+from tests.soak import backups, disk_images, hostile_reports, troubles, undecided
 from tests.soak.commit_audit import CommitAudit
 from tests.soak.disk_images import DiskImage
 from tests.soak.laws import Laws, check_fulfilled
@@ -140,7 +140,10 @@ class Life:
         self.mourn()
         for _ in range(MOST_CONSENTS):
             self.settle()
-            if not self.confirm():
+            decided = undecided.decide(self)
+            if decided:
+                self.note("decided", decided)
+            if not self.confirm() and not decided:
                 break
         else:
             raise AssertionError("it asks for consent again and again")

@@ -287,14 +287,18 @@ def test_no_poollet_adopts_a_machine_that_two_of_them_report() -> None:
     """It may run twice, and an order to one of them would say nothing about the other."""
     found = edit_world().pool("b").add(web(on=""))
     found.is_lost = True
-    found.claims[WEB] = (claim("b"), claim())
+    found.claims[WEB] = (claim("b", uid=uid_of("other")), claim())
     blocked = adopt_reported(found, edit_of(web(on="")), PoolFact())
     assert isinstance(blocked, Blocked)
     shown = blocked.record.condition("Accepted")
     assert shown is not None
+    files = (
+        f".gitvirt/orphans/{claim().uid}.yaml with the line `pool: a`",
+        f".gitvirt/orphans/{uid_of('other')}.yaml with the line `pool: b`",
+    )
     assert shown.message == (
         "poollets a and b report it at once; remove it from all hosts but one. To DELETE it from one, with its data, "
-        f"commit .gitvirt/orphans/{claim().uid}.yaml with the line `pool: POOL`"
+        f"commit {' or '.join(sorted(files))}"
     )
     found.claims[WEB] = (claim(),)
     assert isinstance(adopt_reported(found, edit_of(web(on="")), PoolFact()), Adopt)
