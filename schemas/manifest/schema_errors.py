@@ -41,12 +41,15 @@ _WORDS = {
 _TRUTHS = dict(yes="true", on="true", true="true", no="false", off="false", false="false")
 
 # Fields that users expect in a kind, and what they have to write instead.
+_HOST_LOGS_IN = "hosts log in to registries themselves, with the file in `images.credentials` of their runtime: gitvirt help images.md"
 _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
     (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
     (Kind.SECRET, "spec"): "this kind has no spec: write data and stringData at the top level",
     (Kind.MACHINE, "cpu"): "the class of the machine sets its processors: machineClassRef",
     (Kind.MACHINE, "memory"): "the class of the machine sets its memory: machineClassRef",
+    (Kind.MACHINE, "imagePullSecretRef"): _HOST_LOGS_IN,
+    (Kind.VOLUME, "imagePullSecretRef"): _HOST_LOGS_IN,
     (Kind.MACHINE, "sshPublicKeys"): "write guestConfig: {sshAuthorizedKeys: [...]}",
     (Kind.VOLUME, "size"): "write resources: {storage: ...}",
     (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
@@ -155,11 +158,12 @@ class _Explainer:
     def _unknown(self, path: Path, name: str, rule: Schema, present: dict[str, object]) -> _Finding:
         """GV201: a field that does not exist here, with the probable one."""
         known = [field for field in rule.get("properties", {}) if field not in present]
-        meant = nearest(name, known)
+        hint = _INSTEAD.get((self._kind, name), "")
+        meant = None if hint else nearest(name, known)
         message = f"there is no field {_format_value(name)}"
         if meant:
             return _Finding(path, "GV201", message, f"did you mean {meant}?", meant)
-        hint = _INSTEAD.get((self._kind, name)) or self._right_place(name)
+        hint = hint or self._right_place(name)
         if not hint and 0 < len(known) <= 8:
             hint = f"fields allowed here: {', '.join(known)}"
         return _Finding(path, "GV201", message, hint)

@@ -46,6 +46,7 @@ class Depot:
     says_length: bool = True
     wants_token: bool = False
     password: str = ""  # "user:password", requests for the token
+    wants_password: bool = False  # for each request, without a token
 
     @property
     def host(self) -> str:
@@ -121,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif depot.wants_token and path.startswith("/v2/") and not self._has_token():
             realm = f'Bearer realm="{depot.url("/token")}",service="depot",scope="repository:x:pull"'
             self._plain(401, {"WWW-Authenticate": realm})
+        elif depot.wants_password and path.startswith("/v2/") and not self._has_password():
+            self._plain(401, {"WWW-Authenticate": 'Basic realm="depot"'})
         elif depot.answer:
             self._plain(depot.answer, {})
         elif path not in depot.bodies:
@@ -131,9 +134,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _has_token(self) -> bool:
         return self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
-    def _token(self) -> None:
+    def _has_password(self) -> bool:
         wanted = base64.b64encode(self.depot.password.encode()).decode()
-        if self.depot.password and self.headers.get("Authorization") != f"Basic {wanted}":
+        return self.headers.get("Authorization") == f"Basic {wanted}"
+
+    def _token(self) -> None:
+        if self.depot.password and not self._has_password():
             self._plain(401, {})
             return
         body = json.dumps({"token": TOKEN}).encode()

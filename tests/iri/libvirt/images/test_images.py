@@ -389,6 +389,21 @@ def test_registry_gets_the_token_that_it_requires(
     assert image.path.read_bytes() == BODY
 
 
+def test_a_registry_that_asks_for_the_password_itself_gets_it(
+    depot: Depot, asking: Asking, tmp_path: Path
+) -> None:
+    depot.image("os/debian", "12", PARTS)
+    depot.wants_password, depot.password = True, "ann:secret"
+    login = tmp_path / "config.json"
+    login.write_text('{"auths": {"other.example.org": {"auth": "YW5uOnNlY3JldA=="}}}')
+    text = f"{depot.host}/os/debian:12"
+    with pytest.raises(FailedPrecondition, match="denies access to os/debian"):
+        ensure(asking.images(credentials=str(login)), asking, text)
+    # The file is read at each use: a login on the host is enough.
+    login.write_text(f'{{"auths": {{"{depot.host}": {{"auth": "YW5uOnNlY3JldA=="}}}}}}')
+    assert ensure(asking.images(credentials=str(login)), asking, text).path.read_bytes() == BODY
+
+
 def test_refused_credentials_are_an_error_without_the_password(
     depot: Depot, asking: Asking, tmp_path: Path
 ) -> None:
