@@ -25,7 +25,9 @@ CORE = re.compile(
 _WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?[0-9_.][0-9A-Za-z_.+-]*")
 _MAY_BE_NUMBER = re.compile(r"[0-9]|\.(?:inf|nan)\Z", re.IGNORECASE)
 _UNDERSCORE = re.compile(r"_[0-9._eE+-]|[0-9.]_")
-# A parser reads a number only where a word begins. `0b` alone is frequent inside identifiers, so it is searched first.
+# A parser reads a number only where a word begins. `0b` alone is frequent inside identifiers, so it is searched first; so is `6_`, as in
+# `ENC[AES256_GCM,...]` of an encrypted Secret.
+_UNDERSCORE_WORD = re.compile(r"[\s,\[\]{}:][-+]?(?:_|[0-9.][0-9A-Za-z.+-]*_)")
 _RADIX = re.compile(r"0[bBxXoO]")
 _RADIX_WORD = re.compile(r"(?<![^\s,\[\]{}:])[-+]?0[bBxXoO]")
 _INFINITY = re.compile(r"\.[iInN][nNaA][fFnN]")
@@ -62,8 +64,8 @@ class MaskedText:
 
 
 def has_underscores(text: str) -> bool:
-    """Whether a `_` could be part of a number. Names such as `user_data` need no mask."""
-    return _UNDERSCORE.search(text) is not None
+    """Whether a `_` could be part of a number. Names such as `user_data` and `AES256_GCM` need no mask."""
+    return _UNDERSCORE.search(text) is not None and _UNDERSCORE_WORD.search(f"\n{text}") is not None
 
 
 def may_need_mask(text: str, octets: bytes) -> bool:
