@@ -27,9 +27,11 @@ def decide(life: Life) -> str:
     after = {path: text for path, text in before.items() if is_there(stage, path, text)}
     for key in list_undecided(life):
         there = [file_of(one) for one in list_orphans(stage, key)]
-        if len(there) > 1 and not any(path in after for path, _ in there):
+        if any(path in after for path, _ in there):
+            continue
+        if there and not is_assigned(stage, key):  # else the one of that host is kept
             there.remove(life.chance.choice(there))
-            after |= dict(there)
+        after |= dict(there)
     if after == before:
         return ""
     life.people.orders = after
@@ -47,6 +49,12 @@ def list_undecided(life: Life) -> list[Key]:
         if f"{one.key.kind.value}/{one.key.name}" not in declared
         and any(each.reason == MULTIPLE for each in one.status.conditions)
     )
+
+
+def is_assigned(stage: Stage, key: Key) -> bool:
+    """Whether `live` assigns it to a host, which reports it, beside those that have it as an orphan."""
+    objects: tuple[Machine | Volume, ...] = (*stage.live().all(Machine), *stage.live().all(Volume))
+    return any(one.key == key and one.status.assignment is not None for one in objects)
 
 
 def list_orphans(stage: Stage, key: Key) -> list[Orphan]:
