@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.pools.grants import Grant, grant_for, grant_on_live
 from reconciler.world.pools.pool_state import PoolState
@@ -94,11 +96,8 @@ def pool_state(
 ) -> PoolState:
     """The pool as one value. Either of `known` and `announced` may be None, not both: then there is no such pool. `fault` is why the report
     of its poollet cannot be read."""
-    is_declared = known is not None and known.origin in (
-        Origin.DECLARED,
-        Origin.FROZEN,
-        Origin.LEAVING,
-    )
+    declaring = (Origin.DECLARED, Origin.FROZEN, Origin.LEAVING)
+    is_declared = known is not None and known.origin in declaring
     pool = announced.pool if announced else None
     names = _offered_classes(pool)
     grant = grant_on_live(known)
@@ -130,6 +129,20 @@ def pool_state(
         return _volume_room(plain, object if isinstance(object, VolumePool) else None)
     room = _machine_room(plain, object if isinstance(object, MachinePool) else None, offer)
     return _no_roomier(room, known) if room.is_remembered and known is not None else room
+
+
+def without_declaration(known: ObjectState) -> ObjectState:
+    """A pool that lost its file, in a fleet where its host's announcement is enough: nothing that the file said holds any more, and
+    `decide` writes so in this very tick. One that is ordered gone stays as it is."""
+    object = known.object
+    if known.origin is not Origin.LEAVING or known.record.is_deleting:
+        return known
+    if not isinstance(object, MachinePool | VolumePool):
+        return known
+    bare = type(object)(
+        api_version=object.api_version, metadata=object.metadata
+    )  # its spec is the default one
+    return structs.replace(known, origin=Origin.ANNOUNCED, object=bare)
 
 
 def why_not_ready(known: ObjectState | None, announced: Announcement | None, fault: str = "") -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import pool_of
 from reconciler.world.objects.validation import find_rivals
-from reconciler.world.pools.announcement import pool_state
+from reconciler.world.pools.announcement import pool_state, without_declaration
 from reconciler.world.pools.capacity_ledger import Charge, orphan_charge
 from reconciler.world.reports.orphan_index import pool_of_orphan
 from reconciler.world.state import State
@@ -85,6 +85,8 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
             state.announcement(key),
         )
         before = pools.get(key.name)
+        if known is not None and announcement is not None and state.rules.settings.pools == "open":
+            known = without_declaration(known)
         if known is None and announcement is None:
             pools.pop(key.name, None)
             after = None

@@ -9,6 +9,8 @@ import pytest
 from reconciler.cli.plan import make_outline
 from reconciler.cli.plans.outline import Survival
 from reconciler.cli.plans.plan_input import PlanInput
+from reconciler.cli.plans.survival import try_each_loss
+from reconciler.decide.decide import make_plan
 from reconciler.world.world import World
 from schemas.kinds import Kind
 from tests.reconciler.gitstore.worlds import MemoryWorld
@@ -20,6 +22,9 @@ NETWORK = (
 )
 LIMITS = "limits: {delete: {count: 100, percent: 100}}\n"
 SEEDS = range(24)
+
+
+POOL = "apiVersion: compute.ironcore.dev/v1alpha1\nkind: MachinePool\nmetadata: {{name: {}, labels: {{zone: a}}}}\n"
 
 
 def with_address(name: str, number: int) -> str:
@@ -87,3 +92,40 @@ def test_the_answer_is_that_of_counting_after_the_merge(seed: int) -> None:
     site.settle()
     assert predicted is not None
     assert [pool for pool, _ in predicted.stranded] == site.list_stranding()
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_survived"),
+    [
+        pytest.param("", True, id="it still takes machines"),
+        pytest.param("  machinePoolSelector: {zone: a}\n", False, id="it has no label of its file any more"),
+    ],
+)
+def test_a_pool_that_loses_its_file_counts_as_its_host_announces_it(spec: str, is_survived: bool) -> None:
+    """In the plan of the commit that removes the file as well as in every plan after it."""
+    cast = Cast(MemoryWorld(), ["rack-1", "rack-2"], room=4)
+    cast.people.push(
+        {
+            "gitvirt.yaml": SETTINGS + LIMITS,
+            "class.yaml": SMALL,
+            "web-1.yaml": machine("web-1", spec=spec),
+            **{f"{host.name}.yaml": POOL.format(host.name) for host in cast.hosts},
+        }
+    )
+    cast.settle()
+    assert survives(cast)
+    (web,) = cast.on_live(Kind.MACHINE)
+    pool = web.body["status"]["assignment"]["pool"]
+    (other,) = (host.name for host in cast.hosts if host.name != pool)
+    cast.people.push({f"{other}.yaml": None})
+    planned = survives(cast)
+    cast.settle()
+    assert (planned, survives(cast)) == (is_survived, is_survived)
+
+
+def survives(cast: Cast) -> bool:
+    world, now = World(), cast.clock()
+    advance = world.advance(cast.looker, take_snapshot(cast.looker), now)
+    found = try_each_loss(world, make_plan(world, advance, now), {}, now)
+    assert found is not None
+    return found.is_survived
