@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.kinds import Key, Kind
-from tests.reconciler.lifecycle.test_rewound import WEB, Restored, start_fleet
+from tests.reconciler.lifecycle.restored import WEB, Restored, start_fleet
 from tests.reconciler.lifecycle.test_rewound_deletions import read_accepted, recover_all
 from tests.reconciler.world.scene import LIVE, MAIN, machine, using, volume
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.gitstore.live_recovery import list_recoveries
 from reconciler.loop.outcome import TickBlocked
-from tests.reconciler.lifecycle.test_rewound import CORDON, Careful, Restored
+from tests.reconciler.lifecycle.restored import CORDON, Careful, Restored
 from tests.reconciler.world.scene import LIVE, machine, pool
 
 

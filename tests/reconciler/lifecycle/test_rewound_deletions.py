@@ -9,7 +9,7 @@ import pytest
 from schemas.kinds import Key, Kind
 from schemas.report import MachineReport
 from tests.reconciler.lifecycle.hosts import Fleet
-from tests.reconciler.lifecycle.test_rewound import CORDON, DRAIN, WEB, Restored, start_fleet
+from tests.reconciler.lifecycle.restored import CORDON, DRAIN, WEB, Restored, let_web_go, start_fleet
 from tests.reconciler.world.scene import SETTINGS, machine, pool, volume
 
 DATA = Key(Kind.VOLUME, "default", "data")
@@ -32,7 +32,7 @@ def remove_from(world: Restored, name: str, key: Key) -> None:
     host.off.discard(key)
 
 
-def on_two_hosts(*, is_assigned: bool, is_ordered: bool = False) -> Restored:
+def on_two_hosts(*, is_assigned: bool) -> Restored:
     """Web left the source after the backup, and two hosts have it. `is_assigned`: the restored `live` has it on one of them."""
     world = start_fleet(a=pool("a", "" if is_assigned else CORDON), web=machine("web"))
     backup = {"live": world.heads["refs/heads/live"]}
@@ -41,12 +41,7 @@ def on_two_hosts(*, is_assigned: bool, is_ordered: bool = False) -> Restored:
     assert world.running("web") == ["a"]
     world.hosts["b"].has[WEB] = world.hosts["a"].has[WEB]
     world.hosts["b"].made.append(world.hosts["a"].has[WEB])
-    world.source({"web.yaml": None, "a.yaml": pool("a", CORDON)})
-    if is_ordered:
-        world.silent.add("a")
-        world.tick()
-        assert world.machine("web").metadata.is_deleting
-        world.silent.clear()
+    let_web_go(world)
     world.restore(**backup)
     world.fresh()
     return world

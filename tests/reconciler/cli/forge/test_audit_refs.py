@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from reconciler.cli import main
 from reconciler.cli.exits import Exit
+from tests.reconciler.cli.forge.checks import SET_UPS, Capture, judge, with_verdict
 from tests.reconciler.cli.forge.sites import (
     GITEA,
     GITHUB,
     GITLAB,
-    WORDS,
     set_up_gitea,
     set_up_github,
     set_up_gitlab,
 )
 from tests.servers.forge_rules import (
-    TOKEN,
     RulesForge,
     gitea_rule,
     gitlab_branch,
     gitlab_levels,
-    rules_forge,
     ruleset,
 )
 
-Capture = pytest.CaptureFixture[str]
 INPUTS = "refs/heads/gitvirt/inputs/"
 RULE = "gitvirt/inputs/*"
 ATTACKS = {"audit-push", "audit-merge", "audit-own"}
-
-
-@pytest.fixture
-def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RulesForge]:
-    (tmp_path / "token").write_text(f"{TOKEN}\n")
-    monkeypatch.delenv("GITVIRT_FORGE_TOKEN", raising=False)
-    monkeypatch.chdir(tmp_path)
-    with rules_forge() as found:
-        yield found
-
-
-def judge(
-    forge: RulesForge, kind: str, capsys: Capture, audit: str = INPUTS
-) -> tuple[int, dict[str, dict[str, str]]]:
-    base = {"gitea": "/api/v1", "github": "", "gitlab": ""}[kind]
-    words = ["forge", "check", f"{forge.url}/ops/fleet", "--api", forge.url + base, "--token-file", "token"]
-    code = main([*words, *WORDS[kind].split(), "-o", "json", "--audit", audit])
-    return code, {each["attack"]: each for each in json.loads(capsys.readouterr().out)}
-
-
-def list_allowed(found: dict[str, dict[str, str]]) -> set[str]:
-    return {attack for attack, each in found.items() if each["verdict"] == "allowed"}
 
 
 def protect_gitea(forge: RulesForge, name: str = RULE, account: str = "robot", **more: Any) -> None:
@@ -90,7 +62,6 @@ PROTECT: dict[str, Callable[[RulesForge], None]] = {
     "github": protect_github,
     "gitlab": protect_gitlab,
 }
-SET_UPS = {"gitea": set_up_gitea, "github": set_up_github, "gitlab": set_up_gitlab}
 
 
 @pytest.mark.parametrize("kind", PROTECT)
@@ -98,7 +69,7 @@ def test_inputs_that_have_the_rule_of_live_are_the_reconcilers(
     forge: RulesForge, capsys: Capture, kind: str
 ) -> None:
     PROTECT[kind](forge)
-    code, found = judge(forge, kind, capsys)
+    code, found = judge(forge, kind, capsys, "--audit", INPUTS)
     assert code == Exit.OK, found
     assert {each["verdict"] for attack, each in found.items() if attack in ATTACKS} == {"refused"}
     assert found.keys() >= ATTACKS
@@ -110,8 +81,8 @@ def test_inputs_beside_branches_can_be_written_by_every_host(
 ) -> None:
     """No forge has rules for such refs. Nothing else is judged of them."""
     PROTECT[kind](forge)
-    code, found = judge(forge, kind, capsys, "refs/gitvirt/inputs/")
-    assert (list_allowed(found), code) == ({"audit-push"}, Exit.PROBLEMS)
+    code, found = judge(forge, kind, capsys, "--audit", "refs/gitvirt/inputs/")
+    assert (with_verdict(found, "allowed"), code) == ({"audit-push"}, Exit.PROBLEMS)
     assert "refs/heads/gitvirt/inputs/" in found["audit-push"]["cure"]
     assert not found.keys() & {"audit-merge", "audit-own"}
 
@@ -122,8 +93,8 @@ def test_without_a_rule_of_their_own_the_reconciler_cannot_record(
 ) -> None:
     """The rule for the rest keeps all robots away."""
     SET_UPS[kind](forge)
-    code, found = judge(forge, kind, capsys)
-    assert (list_allowed(found), code) == ({"audit-own"}, Exit.PROBLEMS)
+    code, found = judge(forge, kind, capsys, "--audit", INPUTS)
+    assert (with_verdict(found, "allowed"), code) == ({"audit-own"}, Exit.PROBLEMS)
     assert RULE in found["audit-own"]["cure"]
 
 
@@ -150,11 +121,11 @@ def test_each_gap_allows_its_attacks_and_has_a_cure(
     forge: RulesForge, capsys: Capture, kind: str, change: Callable[[RulesForge], None], want: set[str]
 ) -> None:
     change(forge)
-    code, found = judge(forge, kind, capsys)
-    assert (list_allowed(found), code) == (want, Exit.PROBLEMS)
+    code, found = judge(forge, kind, capsys, "--audit", INPUTS)
+    assert (with_verdict(found, "allowed"), code) == (want, Exit.PROBLEMS)
     assert all("gitvirt/inputs/*" in found[attack]["cure"] for attack in want)
 
 
 def test_inputs_are_not_judged_where_nothing_is_recorded(forge: RulesForge, capsys: Capture) -> None:
     set_up_gitea(forge)
-    assert not judge(forge, "gitea", capsys, "")[1].keys() & ATTACKS
+    assert not judge(forge, "gitea", capsys, "--audit", "")[1].keys() & ATTACKS

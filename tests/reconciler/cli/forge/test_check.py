@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,17 @@ import pytest
 
 from reconciler.cli import main
 from reconciler.cli.exits import Exit
+from tests.reconciler.cli.forge.checks import SET_UPS, Capture, check, judge, with_verdict
 from tests.reconciler.cli.forge.sites import (
     GITEA,
     GITHUB,
     GITLAB,
     REPORTS,
-    WORDS,
     set_up_gitea,
     set_up_github,
     set_up_gitlab,
 )
 from tests.servers.forge_rules import (
-    TOKEN,
     RulesForge,
     branch_protection,
     gitea_rule,
@@ -31,40 +30,13 @@ from tests.servers.forge_rules import (
     gitlab_branch,
     gitlab_levels,
     pull_request_rule,
-    rules_forge,
 )
 
-Capture = pytest.CaptureFixture[str]
 Change = Callable[[RulesForge], object]
-SET_UPS = {"gitea": set_up_gitea, "github": set_up_github, "gitlab": set_up_gitlab}
 ALL = {
     "live-push", "live-merge", "live-force", "main-push", "main-force", "main-pair", "main-stale", "report-push", "report-merge",
     "report-new", "report-own", "other-branches", "nested-ref", "tags", "administrator",
 }  # fmt: skip
-
-
-@pytest.fixture
-def forge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RulesForge]:
-    (tmp_path / "token").write_text(f"{TOKEN}\n")
-    monkeypatch.delenv("GITVIRT_FORGE_TOKEN", raising=False)
-    monkeypatch.chdir(tmp_path)
-    with rules_forge() as found:
-        yield found
-
-
-def check(forge: RulesForge, kind: str, *more: str) -> int:
-    base = {"gitea": "/api/v1", "github": "", "gitlab": ""}[kind]
-    words = ["forge", "check", f"{forge.url}/ops/fleet", "--api", forge.url + base, "--token-file", "token"]
-    return main([*words, *WORDS[kind].split(), *more])
-
-
-def judge(forge: RulesForge, kind: str, capsys: Capture, *more: str) -> tuple[int, dict[str, dict[str, str]]]:
-    code = check(forge, kind, "-o", "json", *more)
-    return code, {each["attack"]: each for each in json.loads(capsys.readouterr().out)}
-
-
-def with_verdict(found: dict[str, dict[str, str]], verdict: str) -> set[str]:
-    return {attack for attack, each in found.items() if each["verdict"] == verdict}
 
 
 @pytest.mark.parametrize("kind", SET_UPS)

@@ -10,20 +10,11 @@ from reconciler.cli import main
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.forge.api import Api, MissingError, UnreadableError
 from reconciler.cli.forge.patterns import matches
+from tests.reconciler.cli.forge.checks import SET_UPS, Capture, check, judge, with_verdict
 from tests.reconciler.cli.forge.sites import GITEA, GITHUB, GITLAB
-from tests.reconciler.cli.forge.test_check import (
-    SET_UPS,
-    Capture,
-    check,
-    forge,
-    gitea_rules,
-    judge,
-    rulesets,
-    with_verdict,
-)
+from tests.reconciler.cli.forge.test_check import gitea_rules, rulesets
 from tests.servers.forge_rules import TOKEN, RulesForge
 
-__all__ = ["forge"]
 RULES = {
     "gitea": f"{GITEA}/branch_protections",
     "github": f"{GITHUB}/rulesets",
