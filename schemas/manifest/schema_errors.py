@@ -40,16 +40,17 @@ _WORDS = {
 
 _TRUTHS = dict(yes="true", on="true", true="true", no="false", off="false", false="false")
 
-# Fields that users expect in a kind, and what they have to write instead.
-_HOST_LOGS_IN = "hosts log in to registries themselves, with the file in `images.credentials` of their runtime: gitvirt help images.md"
+# Fields that users expect in a kind, or in any (None), and what they have to write instead.
 _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.MACHINE_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
     (Kind.VOLUME_CLASS, "spec"): "this kind has no spec: write capabilities at the top level",
     (Kind.SECRET, "spec"): "this kind has no spec: write data and stringData at the top level",
     (Kind.MACHINE, "cpu"): "the class of the machine sets its processors: machineClassRef",
     (Kind.MACHINE, "memory"): "the class of the machine sets its memory: machineClassRef",
-    (Kind.MACHINE, "imagePullSecretRef"): _HOST_LOGS_IN,
-    (Kind.VOLUME, "imagePullSecretRef"): _HOST_LOGS_IN,
+    (
+        None,
+        "imagePullSecretRef",
+    ): "hosts log in to registries, with the file in `images.credentials`: gitvirt help images.md",
     (Kind.MACHINE, "sshPublicKeys"): "write guestConfig: {sshAuthorizedKeys: [...]}",
     (Kind.VOLUME, "size"): "write resources: {storage: ...}",
     (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
@@ -158,13 +159,11 @@ class _Explainer:
     def _unknown(self, path: Path, name: str, rule: Schema, present: dict[str, object]) -> _Finding:
         """GV201: a field that does not exist here, with the probable one."""
         known = [field for field in rule.get("properties", {}) if field not in present]
-        hint = _INSTEAD.get((self._kind, name), "")
-        meant = None if hint else nearest(name, known)
         message = f"there is no field {_format_value(name)}"
-        if meant:
+        hint = _INSTEAD.get((None, name)) or _INSTEAD.get((self._kind, name), "")
+        if not hint and (meant := nearest(name, known)):
             return _Finding(path, "GV201", message, f"did you mean {meant}?", meant)
-        hint = hint or self._right_place(name)
-        if not hint and 0 < len(known) <= 8:
+        if not (hint := hint or self._right_place(name)) and 0 < len(known) <= 8:
             hint = f"fields allowed here: {', '.join(known)}"
         return _Finding(path, "GV201", message, hint)
 

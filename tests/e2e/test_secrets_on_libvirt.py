@@ -195,7 +195,7 @@ def read_objects(repo: Path) -> dict[str, bytes]:
     found = {}
     for head in (repo / "HEAD", *repo.rglob("*/HEAD")):
         if (head.parent / "objects").is_dir():
-            words = ["git", "--git-dir", head.parent, "cat-file", "--batch", "--batch-all-objects"]
+            words = ["git", "--git-dir", str(head.parent), "cat-file", "--batch", "--batch-all-objects"]
             found[f"{head.parent} objects"] = subprocess.run(words, capture_output=True, check=True).stdout
     assert found
     return found

@@ -50,13 +50,18 @@ class GuestInterface(msgspec.Struct, frozen=True, kw_only=True):
 
 def network_config(machine: RuntimeMachine) -> bytes:
     """Empty where DHCP tells the guest everything. InvalidArgument for an attribute that is malformed."""
-    interfaces = [guest_interface(machine.id, one) for one in machine.spec.network_interfaces]
+    interfaces = guest_interfaces(machine)
     if all(one.is_left_to_dhcp for one in interfaces):
         return b""
     lines = ["version: 2", "ethernets:"]
     for number, one in enumerate(interfaces):
         lines += render_interface(f"eth{number}", one)
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def guest_interfaces(machine: RuntimeMachine) -> list[GuestInterface]:
+    """In the order of the machine. InvalidArgument for an attribute that is malformed."""
+    return [guest_interface(machine.id, one) for one in machine.spec.network_interfaces]
 
 
 def guest_interface(machine_id: str, interface: RuntimeNetworkInterface) -> GuestInterface:

@@ -2,7 +2,7 @@
 
 Rule: the content of a machine's first-boot data decides its language; there is no setting. Data that begins as cloud-init data
 does goes onto a NoCloud disk. All other data is for Ignition and is not checked here: stock clients send it as it is, and the
-guest reports errors in it.
+guest reports errors in it. Addresses that DHCP does not tell go to both: onto the disk, and beside a config of Ignition (`ignition_network`).
 
 The instance id is the machine's id: cloud-init runs its first-boot steps once for each id. So a recreated machine runs them
 again, and a machine whose definition changes does not.
@@ -18,8 +18,9 @@ import msgspec
 
 from iri.errors import InvalidArgument
 from iri.libvirt.seed.efi_variables import EfiVariable, parse_efi_variables
+from iri.libvirt.seed.ignition_network import add_network
 from iri.libvirt.seed.iso9660 import iso9660_image
-from iri.libvirt.seed.network_config import network_config
+from iri.libvirt.seed.network_config import guest_interfaces, network_config
 from iri.machine import RuntimeMachine
 
 EFI_ANNOTATION = "gitvirt.dev/efi-variables"
@@ -78,10 +79,11 @@ def plan_seed(machine: RuntimeMachine, read_yaml: Reader = no_yaml) -> Seed:
     language = detect_language(data)
     user_data = data if language is Language.CLOUD_INIT else b""
     network = network_config(machine)
+    ignition = to_ignition_json(data, read_yaml) if language is Language.IGNITION else b""
     has_disk = hostname or user_data or network
     return Seed(
         iso=nocloud_iso(machine.id, hostname, user_data, network) if has_disk else b"",
-        ignition=to_ignition_json(data, read_yaml) if language is Language.IGNITION else b"",
+        ignition=add_network(ignition, guest_interfaces(machine)) if network else ignition,
         efi_variables=parse_efi_variables(machine.annotations.get(EFI_ANNOTATION, "")),
     )
 

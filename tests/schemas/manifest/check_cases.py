@@ -76,6 +76,10 @@ TABLE: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         machine(cpu=4),
         [("/spec/cpu", "GV201", "the class of the machine sets its processors")],
     ),
+    "field of IronCore that hosts have in its place": (
+        machine(imagePullSecretRef={"name": "registry"}),
+        [("/spec/imagePullSecretRef", "GV201", "hosts log in to registries")],
+    ),
     "few fields to choose from": (
         machine(guestConfig={"surplus": 1}),
         [("/spec/guestConfig/surplus", "GV201", "fields allowed here: hostname")],
