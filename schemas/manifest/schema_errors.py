@@ -47,10 +47,7 @@ _INSTEAD: dict[tuple[Kind | None, str], str] = {
     (Kind.SECRET, "spec"): "this kind has no spec: write data and stringData at the top level",
     (Kind.MACHINE, "cpu"): "the class of the machine sets its processors: machineClassRef",
     (Kind.MACHINE, "memory"): "the class of the machine sets its memory: machineClassRef",
-    (
-        None,
-        "imagePullSecretRef",
-    ): "hosts log in to registries, with the file in `images.credentials`: gitvirt help images.md",
+    (None, "imagePullSecretRef"): "hosts log in to registries: see `gitvirt help images.md`",
     (Kind.MACHINE, "sshPublicKeys"): "write guestConfig: {sshAuthorizedKeys: [...]}",
     (Kind.VOLUME, "size"): "write resources: {storage: ...}",
     (Kind.VOLUME, "storage"): "write resources: {storage: ...}",
