@@ -19,9 +19,9 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from reconciler.decide.removal.retained import follow_kept
 from reconciler.plan.types import Action, Change
 from reconciler.world.objects.object_state import ObjectState, Origin
-from reconciler.world.pools.grants import follow_grant
 from reconciler.world.record import Record
 from reconciler.world.view import View
 from schemas import live_layout
@@ -65,7 +65,7 @@ class DocumentPaths:
             return record
         pool = self.record(Key(Kind.VOLUME_POOL, "", assignment.pool))
         status = pool.status if pool is not None and isinstance(pool.status, VolumePoolStatus) else None
-        after = follow_grant(assignment, status) or assignment
+        after = follow_kept(self._view, retained, status) or assignment
         assert isinstance(record.status, VolumeStatus), "volumes alone are retained"
         return replace(record, status=replace(record.status, assignment=after))
 

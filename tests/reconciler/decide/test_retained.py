@@ -10,19 +10,24 @@ import pytest
 
 from reconciler.decide.decide import decide_needs
 from reconciler.decide.need import Blocked, DeletionPhase, Keep, Remove
-from reconciler.decide.pool_requests import judge_requests
+from reconciler.decide.pool_requests import judge_requests, status_of
 from reconciler.decide.removal.retained import (
     discard_destroyed,
+    follow_kept,
     is_being_restored,
     restore,
     retained_volume_for,
 )
 from reconciler.plan.types import Action
 from reconciler.world.objects.object_state import ObjectState, Origin
+from reconciler.world.pools.grants import Grant
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.host_report import HostReport
+from reconciler.world.reports.object_report import ObjectReport
 from schemas.kinds import Key, Kind
 from schemas.model import ClaimRef, VolumeStatus
-from tests.reconciler.decide.small import NOW, Small, machine, make_object, uid_of, volume
+from schemas.report.objects import Orphan
+from tests.reconciler.decide.small import NOW, SOURCE, Small, machine, make_object, uid_of, volume
 
 DATA, WEB = Key(Kind.VOLUME, "default", "data"), Key(Kind.MACHINE, "default", "web")
 STORE = Key(Kind.VOLUME_POOL, "", "a")
@@ -136,6 +141,41 @@ def test_retained_data_ends_only_with_its_destroyed_host(make: Callable[[], Smal
     for each in discarded:
         assert each.phase is DeletionPhase.DROP
         assert "host a of pool a is destroyed" in each.reason
+
+
+def rewound(reported: str) -> Small:
+    """`live` has the pool on host a, and the pool's report shows that h9 got the grant since. `reported`: how h9 has the volume."""
+    found = world().volume_pool("a", grant=Grant("h9", 3, is_new=True))
+    found.add(make_object(Kind.VOLUME_POOL, "a", {}, status={"host": {"id": "a"}, "epoch": 1}))
+    orphan = Orphan("Volume", "a", "sim://1", uid_of("data"), "default", "data")
+    entry = ObjectReport("a", "h9", "a", uid_of("data"), "f" * 8, "present")
+    found.reports.by_poollet["a"] = HostReport(
+        "a",
+        SOURCE,
+        SOURCE,
+        NOW,
+        host="h9",
+        entries={DATA: entry} if reported == "entry" else {},
+        orphans=(orphan,) if reported == "orphan" else (),
+    )
+    return found
+
+
+def test_retained_data_of_a_host_that_lost_the_grant_since_the_backup_is_discarded() -> None:
+    found = rewound("")
+    (dropped,) = discard_destroyed(found, judge_requests(found), NOW)
+    assert dropped.phase is DeletionPhase.DROP
+    assert dropped.reason == "pool a was granted to host h9 since, which does not have its data"
+
+
+@pytest.mark.parametrize("reported", ["entry", "orphan"])
+def test_retained_data_that_moved_with_its_pool_since_the_backup_stays(reported: str) -> None:
+    found = rewound(reported)
+    assert not list(discard_destroyed(found, judge_requests(found), NOW))
+    (kept,) = found.retained_volumes.values()
+    after = follow_kept(found, kept, status_of(found, STORE))
+    assert after is not None
+    assert (after.pool, after.host, after.epoch) == ("a", "h9", 3)
 
 
 def test_retained_data_of_a_host_that_was_destroyed_earlier_is_discarded_too() -> None:
