@@ -100,7 +100,9 @@ def edit_new(arguments: argparse.Namespace, key: Key, path: str) -> None:
     def check(after: str) -> None:
         if after != before:
             check_readable(after, key)
-            refuse_errors(found, path, seal_for_readers(found, key, after))
+            data = seal_for_readers(found, key, after)
+            with files.open_files(arguments) as newest:  # the editor may have been open for hours
+                refuse_errors(newest, path, data)
 
     def use(after: str) -> bool:
         if after != before:

@@ -56,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     def check(after: str) -> None:
         if after != opened.text:
             check_readable(after, key)
-            refuse_errors(found, path, seal_edited(found, key, after, opened).data)
+            data = seal_edited(found, key, after, opened).data
+            with files.open_files(arguments) as newest:  # the editor may have been open for hours
+                refuse_errors(newest, path, data)
 
     def use(after: str) -> None:
         write(arguments, key, FileEdit(path, before.encode(), after.encode()), opened)

@@ -17,6 +17,7 @@ from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.editor import OpenedText
 from reconciler.cli.secret.removal import open_removable
 from reconciler.cli.terminal import err, printable
+from reconciler.gitstore.errors import RepoError
 from schemas import manifest
 from schemas.kinds import Key, Kind
 from schemas.problem import Severity
@@ -41,14 +42,19 @@ def edit_readable(
             try:
                 after = decode(data)
                 check(after)
-            except CommandError as error:
-                if wants_again(error):
+            except (CommandError, RepoError) as error:
+                if wants_again(as_command_error(error)):
                     continue
-                raise keep(opened, error) from None
+                raise keep(opened, as_command_error(error)) from None
             try:
                 return use(after)
-            except CommandError as error:
-                raise keep(opened, error) from None
+            except (CommandError, RepoError) as error:
+                raise keep(opened, as_command_error(error)) from None
+
+
+def as_command_error(error: CommandError | RepoError) -> CommandError:
+    """Of both kinds, so that no typing is lost when the remote is away."""
+    return error if isinstance(error, CommandError) else CommandError(error.cause, error.cure)
 
 
 def wants_again(error: CommandError) -> bool:

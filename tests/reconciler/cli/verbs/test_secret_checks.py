@@ -157,6 +157,23 @@ def test_an_edit_that_breaks_a_machine_is_refused_and_its_text_kept(
     assert gitvirt("secret", "edit", "seed") == Exit.OK
 
 
+def test_a_text_is_kept_where_the_remote_went_away(
+    fleet: Path,
+    keys: Keys,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert create("seed", monkeypatch) == Exit.OK
+    capsys.readouterr()
+    bare = fleet.parent / "fleet.git"
+    monkeypatch.setenv("EDITOR", f"mv {bare} {bare}.away; sed -i s/correct/wrong/")
+    assert gitvirt("secret", "edit", "seed") == Exit.FAILED
+    kept = kept_text(capsys.readouterr().err)
+    assert "wrong horse" in kept.read_text()
+    shutil.rmtree(kept.parent)
+
+
 def test_a_new_secret_that_breaks_a_machine_is_refused(
     fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
 ) -> None:
