@@ -6,9 +6,13 @@ schema and model, the poollet's rendering, the libvirt runtime's seed, QEMU, clo
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import operator
 import os
+import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,7 +44,7 @@ from tests.servers.libvirtd import Libvirtd
 MIB = 1 << 20
 SECONDS = 1200.0  # two minutes on a machine that does nothing else, most of them for Python in an emulated processor
 pytestmark = pytest.mark.timeout(1800)
-BRIDGE, HOST_ADDRESS, ADDRESS = "br-office", "10.120.0.1", "10.120.0.7"
+BRIDGE, HOST_ADDRESS, ADDRESS, PORT = "br-office", "10.120.0.1", "10.120.0.7", 8080
 CMDLINE = "root=/dev/vda rw console=ttyS0 quiet mitigations=off no_timer_check"
 IMAGE_BYTES = 1536 * MIB
 DEBIAN = RuntimeMachineClass(name="debian", resources={"cpu": 1, "memory": 512 * MIB})
@@ -65,13 +69,18 @@ spec:
     sshAuthorizedKeys: [KEY]
     users:
       - {{name: app, sshAuthorizedKeys: [KEY], groups: [adm], sudo: true, shell: /bin/bash}}
+    packages: [gitvirt-greeting]
     runCommands:
       - echo "ü from guestConfig" >>/var/lib/first-boot
+      - gitvirt-greeting >>/var/lib/first-boot
     timezone: Europe/Berlin
     userData: |
       #cloud-config
       users:
         - name: other
+      bootcmd:
+        - rm -rf /etc/apt/sources.list.d
+        - echo "deb [trusted=yes] http://{HOST_ADDRESS}:{PORT}/ ./" >/etc/apt/sources.list
       runcmd:
         - echo "ö from userData" >>/var/lib/first-boot
 """
@@ -123,7 +132,7 @@ def office(libvirtd: Libvirtd) -> Iterator[Office]:
     for words in (f"add {BRIDGE} type bridge", f"set {BRIDGE} up"):
         libvirtd.inside("ip", "link", *words.split())
     libvirtd.inside("ip", "address", "add", f"{HOST_ADDRESS}/24", "dev", BRIDGE)
-    with running_runtime(settings) as runtime:
+    with serve_package(libvirtd, folder / "packages"), running_runtime(settings) as runtime:
         subject = Subject(
             runtime=runtime,
             machine_class="debian",
@@ -142,6 +151,46 @@ def office(libvirtd: Libvirtd) -> Iterator[Office]:
         eventually(lambda: runtime.objects(RuntimeVolume), operator.not_, SECONDS, "remove the volume")
         eventually(lambda: leftovers(libvirtd, folder), operator.not_, SECONDS, "leave nothing")
     libvirtd.inside("ip", "link", "del", BRIDGE)
+
+
+@contextlib.contextmanager
+def serve_package(daemon: Libvirtd, folder: Path) -> Iterator[None]:
+    """A source of packages for the guest, on the host's address of its bridge, with one package."""
+    root = folder / "root"
+    program = root / "usr" / "bin" / "gitvirt-greeting"
+    for each in (root / "DEBIAN", program.parent):
+        each.mkdir(parents=True, mode=0o755)
+    program.write_text("#!/bin/sh\necho hello from a package\n")
+    program.chmod(0o755)
+    control = "Package: gitvirt-greeting\nVersion: 1\nArchitecture: all\nMaintainer: tests <tests@example.org>\nDescription: greets\n"
+    (root / "DEBIAN" / "control").write_text(control)
+    package = folder / "gitvirt-greeting.deb"
+    subprocess.run(
+        ["dpkg-deb", "--build", "--root-owner-group", root, package], check=True, capture_output=True
+    )
+    shutil.rmtree(root)
+    data = package.read_bytes()
+    index = f"{control}Filename: ./{package.name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n"
+    (folder / "Packages").write_text(index)
+    digest = hashlib.sha256(index.encode()).hexdigest()
+    (folder / "Release").write_text(f"SHA256:\n {digest} {len(index)} Packages\n")
+    words = [
+        "nsenter",
+        "-t",
+        str(daemon.pid),
+        "-n",
+        sys.executable,
+        "-m",
+        "http.server",
+        str(PORT),
+        "--bind",
+        HOST_ADDRESS,
+    ]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            yield
+        finally:
+            server.kill()
 
 
 def make_settings(daemon: Libvirtd, folder: Path, image: Path) -> Settings:
@@ -214,6 +263,9 @@ def test_one_logs_in_to_a_guest_that_knows_only_its_manifest(office: Office) -> 
     assert f"default via {HOST_ADDRESS} dev eth0" in office.ssh("debian", "ip route")
     assert "DNS=10.120.0.53" in office.ssh("debian", "cat /run/systemd/netif/links/*")
     assert office.ssh("debian", "readlink -f /etc/localtime") == "/usr/share/zoneinfo/Europe/Berlin\n"
-    assert office.ssh("debian", "cat /var/lib/first-boot") == "ö from userData\nü from guestConfig\n"
+    assert (
+        office.ssh("debian", "cat /var/lib/first-boot")
+        == "ö from userData\nü from guestConfig\nhello from a package\n"
+    )
     assert "other" in office.ssh("debian", "getent passwd other"), "the user of userData"
     assert office.ssh("app", "sudo id -u; id -nG; echo $SHELL") == "0\napp adm\n/bin/bash\n"
