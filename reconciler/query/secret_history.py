@@ -1,6 +1,6 @@
 """Who could open a Secret earlier, and until which commit. Git never forgets: whoever had the repository then can open that text still.
 
-The walk goes back along the file, and along each file that declared the Secret and was removed or renamed. A recipient that left and did not
+A text that was not encrypted counts as one for everyone (ANYONE). The walk goes back along the file, and along each file that declared the Secret and was removed or renamed. A recipient that left and did not
 come back is reported with the commit that removed it. Whether the value is still the same can be told only with a private key that opens both
 texts; without one each value counts as the same.
 
@@ -24,10 +24,13 @@ from schemas.manifest.ignore import is_manifest
 from schemas.reader import Unreadable, read
 from schemas.settings import fleet
 from schemas.settings.secret_keys import read_secret_keys
+from schemas.validate.secrets import is_encrypted
 from schemas.validate.tree import Name
 
 # The values of a text, or None where no key opens it.
 Open = Callable[[str], Mapping[str, bytes] | None]
+# In the place of a recipient: everyone who had the repository could read it.
+ANYONE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def list_removed_places(repo: Repo, head: ObjectId) -> dict[Name, list[SecretPla
 
 
 def list_former_readers(
-    repo: Repo, places: Sequence[SecretPlace], text: str, open: Open
+    repo: Repo, places: Sequence[SecretPlace], name: Name, text: str, open: Open
 ) -> list[FormerReader]:
     """Newest first. `text` is that of now, and the first of the places is its file at the head. Texts that do not read are passed over:
     nothing can be opened of them."""
@@ -74,7 +77,8 @@ def list_former_readers(
             if change.before is None:
                 continue
             earlier = repo.read(change.before.id).decode("utf-8", "replace")
-            for recipient in sorted(read_recipients(earlier) - now):
+            gone = read_recipients(earlier) - now
+            for recipient in sorted(gone | {ANYONE} if has_plain_value(earlier, name) else gone):
                 time = decode_commit(repo.read(commit)).time
                 known = found.get(recipient)
                 if known is None or known.time < time:
@@ -110,6 +114,20 @@ def read_recipients(text: str) -> frozenset[str]:
         return frozenset(read_metadata(sealed).recipients) if sealed is not None else frozenset()
     except SealedError:
         return frozenset()
+
+
+def has_plain_value(text: str, name: Name) -> bool:
+    """Whether everyone could read a value of this Secret."""
+    for body in read_bodies(text):
+        if name in read_names((body,)) and not is_sealed(body):
+            sections = ((field, body.get(field)) for field in ("data", "stringData"))
+            return any(
+                isinstance(value, str) and value and not is_encrypted(field, value)
+                for field, values in sections
+                if isinstance(values, Mapping)
+                for value in values.values()
+            )
+    return False
 
 
 def read_names(bodies: Sequence[Mapping[str, Any]]) -> Iterator[Name]:

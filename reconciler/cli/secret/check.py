@@ -15,9 +15,11 @@ from reconciler.cli.output import Column, is_value, show_table, show_value
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import try_keys
+from reconciler.cli.secret.sealing import EVERYONE
 from reconciler.cli.terminal import TextStyle, err, out, printable
 from reconciler.query.fleet_secrets import is_plain, locks_of
 from reconciler.query.secret_history import (
+    ANYONE,
     FormerReader,
     SecretPlace,
     list_former_readers,
@@ -173,8 +175,10 @@ def list_former(
             return None
 
     places = [SecretPlace(found.fleet.snapshot.source, entry.path), *found.removed_places.get(name, ())]
-    former = list_former_readers(found.fleet.repo, places, text, open)
-    return [(found.name_holder(one.recipient), one) for one in former]
+    former = list_former_readers(found.fleet.repo, places, name, text, open)
+    return [
+        (EVERYONE if one.recipient == ANYONE else found.name_holder(one.recipient), one) for one in former
+    ]
 
 
 def open_values(text: str, name: Name, identities: Identities) -> Mapping[str, bytes] | None:

@@ -23,7 +23,7 @@ from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
-from reconciler.cli.secret.sealing import describe, keys_of, refuse_other_keys, warn_former
+from reconciler.cli.secret.sealing import EVERYONE, describe, keys_of, refuse_other_keys, warn_former
 from reconciler.cli.terminal import err, printable
 from reconciler.query.fleet_secrets import is_plain, locks_of
 from schemas.encryption.age_armor import Identities
@@ -35,7 +35,6 @@ from schemas.validate.secret_readers import required_recipients
 from schemas.validate.tree import AnyDeclaration
 
 ARMOR = "has values in armor of age; encrypt them again with age, or move them to a file of `gitvirt secret create`"
-EVERYONE = "everyone who can read the repository"
 
 
 @dataclass(frozen=True, slots=True)

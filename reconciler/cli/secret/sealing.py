@@ -21,6 +21,8 @@ from schemas.kinds import Key
 from schemas.manifest import too_large
 from schemas.settings.secret_keys import SecretKeys
 
+# The reader of a value in plain text.
+EVERYONE = "everyone who can read the repository"
 # Recipients: the verbs encrypt for all that are known, and say whose key is missing.
 _NOTED = ("GV512",)
 

@@ -122,6 +122,14 @@ def test_a_secret_in_plain_text_is_encrypted_by_its_name(
     assert readers(keys, text) == {"ann", "rack-b1"}
     assert gitvirt("secret", "rekey", "seed") == Exit.OK
     assert "encrypted for the right readers already" in capsys.readouterr().out
+    # Git never forgets: `check` says so until the value changes.
+    monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(keys.files["ann"]))
+    assert gitvirt("secret", "check") == Exit.PROBLEMS
+    want = "rotate ignition.yaml: everyone who can read the repository could read it until "
+    assert want in capsys.readouterr().out
+    monkeypatch.setenv("EDITOR", "sed -i s/swordfish/marlin/")
+    assert gitvirt("secret", "edit", "seed") == Exit.OK
+    assert gitvirt("secret", "check") == Exit.OK
 
 
 def test_what_another_tool_encrypted_is_not_called_plain_and_not_encrypted_twice(
