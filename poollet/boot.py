@@ -110,6 +110,7 @@ class BootStarts:
         self._is_recent = rule.is_recent(landed.age_ms())
         self._began_ms = clock.moment_ms()
         self._holding: set[str] = set()  # runtimes that know of the hold
+        self._errors: dict[str, str] = {}  # of runtimes that did not take the call, as they were logged
         self._is_applied = threading.Event()
         self._is_over = threading.Event()
         self._has_warned = False
@@ -147,15 +148,22 @@ class BootStarts:
         return is_applied and self._holding == self._runtimes.keys()
 
     def _call(self, name: str, runtime: Runtime, *, release: bool) -> None:
-        """A runtime without the call starts its guests as it likes; one that does not answer is called again."""
+        """A runtime without the call starts its guests as it likes; one that does not answer is called again, every second.
+
+        Its words are logged once: a runtime that is off for a day would fill the log of the host with one line."""
         self._holding.discard(name)
         try:
             runtime.hold_starts(release=release)
         except Unimplemented:
             log.info("runtime cannot hold starts runtime=%s", name)
         except IRIError as error:
-            log.info("starts are not held yet runtime=%s error=%s", name, error)
+            if self._errors.get(name) != str(error):
+                log.info(
+                    "runtime cannot hold starts yet, and is called again runtime=%s error=%s", name, error
+                )
+            self._errors[name] = str(error)
             return
+        self._errors.pop(name, None)
         self._holding.add(name)
         if release:
             log.info("guests that the boot of the host left off start runtime=%s", name)

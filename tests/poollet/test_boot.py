@@ -138,6 +138,19 @@ def test_a_runtime_that_does_not_answer_is_called_again(tmp_path: Path) -> None:
     assert starts.attempt()
 
 
+def test_a_runtime_that_does_not_answer_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is called every second: a host whose runtime is off for a day would log nothing else."""
+    host = Booting(tmp_path, BootRule())
+    starts = host.starts()
+    starts.on_applied()
+    caplog.set_level("INFO", "poollet.boot")
+    host.staged.faults.add(FaultRule(call="HoldStarts", code="UNAVAILABLE", times=3))
+    assert [starts.attempt() for _ in range(4)] == [False, False, False, True]
+    assert len([each for each in caplog.messages if "cannot hold starts yet" in each]) == 1
+
+
 def test_a_runtime_without_the_host_service_needs_no_call(tmp_path: Path) -> None:
     host = Booting(tmp_path, BootRule("start", wait_ms=0))
     host.staged.host.set_profile(replace(host.staged.profile, behavior="stock-libvirt"))

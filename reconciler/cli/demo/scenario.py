@@ -37,9 +37,10 @@ spec:
         sizeLimit: 10Gi
         image: registry.example.org/images/debian:12
 """
+KEEP = "gitvirt demo --keep"
 NEXT = (
     ("gitvirt init my-fleet", "a repo of your own; docs/tutorial.md goes on from there"),
-    ("gitvirt demo --keep", "leaves this fleet running"),
+    (KEEP, "leaves this fleet running"),
     ("sudo gitvirt demo --runtime libvirt", "the same with real guests"),
     ("gitvirt help", "concepts, verbs, problem codes"),
 )
@@ -60,7 +61,7 @@ def run_scenario(screen: DemoScreen, processes: DemoProcesses, *, keep: bool) ->
     with open_fleet(location, processes.environment, with_reports=False) as fleet:
         scenario = Scenario(processes, screen, fleet)
         scenario.act()
-        scenario.finish(time.monotonic() - start)
+        scenario.finish(time.monotonic() - start, keep=keep)
         if keep:
             scenario.play()
 
@@ -128,15 +129,16 @@ class Scenario:
             f"web-3 runs again after {format_duration(took)}: {same}. Now a commit removes it for good"
         )
 
-    def finish(self, seconds: float) -> None:
-        """Shows the history of the play and what to try next."""
+    def finish(self, seconds: float, *, keep: bool) -> None:
+        """Shows the history of the play and what to try next, which is not what `keep` does already."""
         self.screen.say(f"The history of these {format_duration(seconds)}: git log --graph live")
         history = self.processes.git(self.processes.repo, "log", "--graph", "--format=%h %an: %s", "live")
         for line in history.rstrip().splitlines():
             self.screen.quote(line)
         self.screen.say("What to try next")
         for command, about in NEXT:
-            self.screen.suggest(command, about)
+            if not (keep and command == KEEP):
+                self.screen.suggest(command, about)
 
     def play(self) -> None:
         """Keeps the fleet running and its picture up to date until Ctrl-C, for whoever wants to try the commands
