@@ -76,7 +76,7 @@ from reconciler.world.reports.rewind import LiveSeen
 from reconciler.world.reports.start_wait import StartWait
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.world import World
-from reconciler.write import Written
+from reconciler.write.drafting import Written
 from reconciler.write.tick_commit import CommitIdentity, CommitInputs, draft_commit, plan_commit
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem

@@ -20,7 +20,3 @@ The same view and no change give the same bytes, so a converged fleet writes not
 Must never happen: a byte of a person's file changes that no record asks for; a document is on two paths, or on none, before its host has
 confirmed that its object is gone; one file that cannot be edited holds up the others (it stays as it is, with a Problem).
 """
-
-from reconciler.write.drafting import Written, draft
-
-__all__ = ["Written", "draft"]

@@ -20,7 +20,7 @@ from reconciler.world.changes import WorldChanges
 from reconciler.world.replay_world import ReplayWorld
 from reconciler.world.tick_verdicts import collect_verdicts
 from reconciler.world.verdicts import Verdicts
-from reconciler.write import Written
+from reconciler.write.drafting import Written
 from reconciler.write.tick_commit import CommitInputs, draft_commit, plan_commit
 
 

@@ -15,8 +15,7 @@ from reconciler.world.record import NOTHING, record_of
 from reconciler.world.source.contents import Contents, Doc
 from reconciler.world.source.parse_cache.cache import ParseCache
 from reconciler.world.state import State
-from reconciler.write import Written, draft
-from reconciler.write.drafting import Signing
+from reconciler.write.drafting import Signing, Written, draft
 from schemas.kinds import Key
 from schemas.manifest import Document, parse
 from schemas.model import decode
