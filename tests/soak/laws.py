@@ -145,7 +145,7 @@ class Laws:
     def _roomy(self) -> None:
         """No machine is given to a pool that has no room for it beside all that is assigned there, whether that runs or not.
         One that is taken over was there before. Two do not count as declared: one that is deleted, and off until it is gone or put back; and one that people let grow or
-        shrink where it is, and whose host has it in another size. Whether they fit is asked again by who starts or changes them."""
+        shrink where it is, and whose host has it in another size, or reported it so last. Whether they fit is asked again by who starts or changes them."""
         classes = {one.metadata.name: one for one in self.stage.live().all(MachineClass)}
         charges: dict[str, list[Mapping[str, int]]] = {}
         new: set[str] = set()
@@ -169,7 +169,9 @@ class Laws:
         ]
         if one.status.undo is not None and one.metadata.uid not in self.stage.running(pool):
             return {"cpu": 0, "memory": 0}
-        sizes = [classes[name] for name in (one.spec.machine_class_ref.name, *there) if name in classes]
+        has = one.status.machine_class_ref  # as its host reported it: it may have grown since
+        named = (one.spec.machine_class_ref.name, *there, *((has.name,) if has is not None else ()))
+        sizes = [classes[name] for name in named if name in classes]
         return min((machine_charge(size, one.spec) for size in sizes), key=lambda charge: charge["cpu"])
 
     def _same(self) -> None:
