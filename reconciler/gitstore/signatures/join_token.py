@@ -12,7 +12,7 @@ it first can use it: that is why it is short-lived, names its host, and counts o
     server                 OTHER_LINK     the host would not connect to this server: the token names another certificate of the link
     name                   OTHER_NAME     the host asks for another name than the operator allowed
     time                   EXPIRED, LONG  it is over, or it would last longer than LONGEST
-    use                    USED           the source branch records its nonce already
+    use                    USED           a proposal with its nonce is recorded already
     owner                  TAKEN          the name has an entry: a token never takes over the place of a host
 
 The signature is judged before anything that the claim says, so a stranger learns nothing about the fleet from the answers.
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -40,7 +41,9 @@ PREFIX = "gitvirt-join."
 # The namespace of ssh signatures. A signature is good for what it was made for alone.
 JOIN_NAMESPACE = "gitvirt-join@gitvirt.dev"
 LONGEST = timedelta(hours=1)
+CLOCKS_DIFFER = timedelta(seconds=30)  # that of the operator may be ahead
 NONCE_BYTES = 16
+NONCE = re.compile(r"[0-9a-f]{32}")  # names a file and a part of a branch
 MOST_CHARACTERS = 16 * 1024
 
 
@@ -58,7 +61,7 @@ class JoinFault(StrEnum):
 
 class JoinClaim(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What the operator allows. `link` is the identity of the link's certificate, so that the host authenticates the server too; `expires`
-    counts seconds since 1970."""
+    counts seconds since 1970. With `merge` no person has to merge the entry."""
 
     fleet: str
     link: str
@@ -66,6 +69,8 @@ class JoinClaim(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     pools: tuple[str, ...]
     expires: int
     nonce: str
+    volume_pools: tuple[str, ...] = ()
+    merge: bool = False
 
     @property
     def expiry(self) -> datetime:
@@ -98,9 +103,19 @@ class JoinFacts:
     now: datetime
 
 
-def make_claim(fleet: str, link: str, name: str, pools: tuple[str, ...], expires: datetime) -> JoinClaim:
+def make_claim(
+    fleet: str,
+    link: str,
+    name: str,
+    pools: tuple[str, ...],
+    expires: datetime,
+    *,
+    volume_pools: tuple[str, ...] = (),
+    merge: bool = False,
+) -> JoinClaim:
     """With a nonce that occurs once."""
-    return JoinClaim(fleet, link, name, pools, int(expires.timestamp()), secrets.token_hex(NONCE_BYTES))
+    nonce = secrets.token_hex(NONCE_BYTES)
+    return JoinClaim(fleet, link, name, pools, int(expires.timestamp()), nonce, volume_pools, merge)
 
 
 def create_token(claim: JoinClaim, sign: Sign) -> str:
@@ -122,7 +137,7 @@ def read_token(text: str) -> tuple[JoinToken, JoinClaim] | None:
         _ = claim.expiry  # raises for a number beyond all times
     except (binascii.Error, ValueError, OverflowError, OSError):
         return None
-    return token, claim
+    return (token, claim) if NONCE.fullmatch(claim.nonce) else None
 
 
 def judge_token(text: str, name: str, facts: JoinFacts, verifier: Verifier) -> JoinClaim | JoinRefused:
@@ -159,7 +174,7 @@ def _judge_claim(claim: JoinClaim, name: str, facts: JoinFacts) -> JoinRefused |
         return JoinRefused(
             JoinFault.EXPIRED, f"the token expired at {claim.expiry.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}", new
         )
-    if left > LONGEST:
+    if left > LONGEST + CLOCKS_DIFFER:
         message = f"the token is valid until {claim.expiry.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}; at most one hour is allowed"
         return JoinRefused(JoinFault.LONG, message, f"{new}; compare the clocks of both machines")
     if claim.nonce in facts.used:

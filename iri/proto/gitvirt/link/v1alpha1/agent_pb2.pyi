@@ -1135,6 +1135,7 @@ class JoinRequest(_message.Message):
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     SSH_PUBLIC_KEY_FIELD_NUMBER: _builtins.int
     PROOF_FIELD_NUMBER: _builtins.int
+    AGE_FIELD_NUMBER: _builtins.int
     token: _builtins.str
     """As `gitvirt token create` printed it."""
     poollet: _builtins.str
@@ -1142,12 +1143,16 @@ class JoinRequest(_message.Message):
     certificate: _builtins.bytes
     """Of the host, DER."""
     ssh_public_key: _builtins.str
-    """One line, as in an .pub file: signs the host's reports."""
+    """One line, as in an .pub file: signs the host's reports. Empty where they are not signed."""
     proof: _builtins.bytes
     """By the certificate's key, ECDSA with SHA-256, over these bytes one after the other: "gitvirt.link.v1alpha1.Join", the SHA-256 of
     the token, the SHA-256 of the server's certificate (DER), the SHA-256 of this certificate. So the host has the key, and nobody can
     present the request to another server.
     """
+    @_builtins.property
+    def age(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Public keys that the host opens Secrets with, as gitvirt.yaml lists them."""
+
     def __init__(
         self,
         *,
@@ -1156,10 +1161,11 @@ class JoinRequest(_message.Message):
         certificate: _builtins.bytes = ...,
         ssh_public_key: _builtins.str = ...,
         proof: _builtins.bytes = ...,
+        age: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["certificate", b"certificate", "poollet", b"poollet", "proof", b"proof", "ssh_public_key", b"ssh_public_key", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age", b"age", "certificate", b"certificate", "poollet", b"poollet", "proof", b"proof", "ssh_public_key", b"ssh_public_key", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1172,21 +1178,25 @@ class JoinResponse(_message.Message):
     BRANCH_FIELD_NUMBER: _builtins.int
     COMMIT_FIELD_NUMBER: _builtins.int
     IS_MERGED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     branch: _builtins.str
     """Where the entry was proposed, and by which commit."""
     commit: _builtins.str
     is_merged: _builtins.bool
     """The entry is on the source branch: no person has to merge it."""
+    reason: _builtins.str
+    """Why it is not, although the token asks for that."""
     def __init__(
         self,
         *,
         branch: _builtins.str = ...,
         commit: _builtins.str = ...,
         is_merged: _builtins.bool = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commit", b"commit", "is_merged", b"is_merged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commit", b"commit", "is_merged", b"is_merged", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
