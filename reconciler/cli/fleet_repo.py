@@ -124,10 +124,15 @@ def open_fleet(
     with_reports: bool = True,
     with_inputs: bool = False,
     sign: Sign | None = None,
+    one_ref: str = "",
 ) -> Iterator[FleetRepo]:
-    """Asks the remote once, or once more where its settings name other branches than expected."""
+    """Asks the remote once, or once more where its settings name other branches than expected. `one_ref` is read in the place of reports, and
+    is in the snapshot among them, by the last part of its name."""
     environment = os.environ if environment is None else environment
-    named_refs = partial(refs_from_settings, with_reports=with_reports, with_inputs=with_inputs)
+
+    named_refs = partial(
+        refs_from_settings, with_reports=with_reports, with_inputs=with_inputs, one_ref=one_ref
+    )
     guess = read_checkout_settings(location.checkout)
     refs = named_refs(guess)
     absent = ""
@@ -139,17 +144,13 @@ def open_fleet(
             better = refs
             if found.settings is not None:
                 better = named_refs(found.settings)
-            default = snapshot.default_branch
-            if guess is None and snapshot.source is None and default not in (None, refs.target):
-                better = replace(refs, source=default)
+            if guess is None and snapshot.source is None:
+                better = use_default_branch(refs, snapshot)
             if better == refs and snapshot.source is None and snapshot.target is not None:
                 found = read_effective_settings(repo, snapshot.target)
                 if found.settings is not None:
                     better = named_refs(found.settings)
             if better == refs:
-                if found.settings is None or snapshot.target is None:
-                    for problem in guards.of_refs(refs, snapshot):
-                        raise CommandError(f"{location.address}: {problem.message}", problem.hint)
                 made = FleetRepo(location, repo, refs, snapshot, found)
                 refuse_unknown_target(made)
                 yield made
@@ -158,6 +159,12 @@ def open_fleet(
                 absent = refs.source
             refs = better
     raise build_refs_error(location, refs, absent)
+
+
+def use_default_branch(refs: Refs, snapshot: Snapshot) -> Refs:
+    """Where no settings name the source branch, it is the default one of the remote, if that is not the target."""
+    default = snapshot.default_branch
+    return replace(refs, source=default) if default not in (None, refs.target) else refs
 
 
 def build_refs_error(location: Location, refs: Refs, absent: str) -> CommandError:
@@ -217,6 +224,9 @@ def read_checkout_settings(checkout: Path | None) -> fleet.FleetSettings | None:
 def refuse_unknown_target(fleet: FleetRepo) -> None:
     """Raises CommandError if the target branch is unknown: an answer from another branch would be wrong."""
     found, branch = fleet.effective, source_branch(fleet)
+    if found.settings is None or fleet.snapshot.target is None:
+        for problem in guards.of_refs(fleet.refs, fleet.snapshot):
+            raise CommandError(f"{fleet.location.address}: {problem.message}", problem.hint)
     if found.is_of_head or (found.settings is not None and fleet.snapshot.target is not None):
         return
     if found.settings is None and not found.is_there and fleet.snapshot.target is None:
@@ -265,7 +275,11 @@ def settings_cure(found: EffectiveSettings) -> str:
 
 
 def refs_from_settings(
-    settings: fleet.FleetSettings | None, *, with_reports: bool, with_inputs: bool = False
+    settings: fleet.FleetSettings | None,
+    *,
+    with_reports: bool,
+    with_inputs: bool = False,
+    one_ref: str = "",
 ) -> Refs:
     """The refs that the settings name, or the default ones. Reports are fetched only for verbs that show them: in a
     large fleet they are most of the refs. So are the inputs of commits, which have all reports of some months."""
@@ -275,6 +289,6 @@ def refs_from_settings(
     return Refs(
         HEADS + branches.source,
         HEADS + branches.target,
-        reports.ref if with_reports else None,
+        (one_ref,) if one_ref else reports.ref if with_reports else None,
         inputs if with_inputs else None,
     )

@@ -31,7 +31,7 @@ class AddOption(Protocol):
 
 
 class ClientsRepo(NamedTuple):
-    """Where API clients' calls commit, and what signs those commits; None: nothing does."""
+    """Where API clients' calls and hosts that join commit, and what signs those commits; None: nothing does."""
 
     location: Location
     sign: Sign | None
@@ -43,6 +43,8 @@ def add_link(option: AddOption) -> None:
     option("--link-key", Path, None, metavar="FILE", help=f"private key of the link (default: {KEY})")
     listed = f"its certificate, as gitvirt.yaml lists it (default: {CERTIFICATE})"
     option("--link-certificate", Path, None, metavar="FILE", help=listed)
+    joined = "let hosts with a token of `gitvirt token create` join on this address, e.g. 0.0.0.0:7444 (with --link)"
+    option("--join", listening, None, metavar="ADDR", help=joined)
 
 
 @contextmanager
@@ -54,10 +56,10 @@ def open_link(
     repo: ClientsRepo,
 ) -> Iterator[LinkPort]:
     """What the loop asks and tells; without `--link` it knows of no host. `repo` is what clients' calls change."""
-    files = (arguments.link_key, arguments.link_certificate)
+    needing = (arguments.link_key, arguments.link_certificate, arguments.join)
     if arguments.link is None:
-        if any(files):
-            cause = "--link-key and --link-certificate need --link"
+        if any(needing):
+            cause = "--link-key, --link-certificate and --join need --link"
             raise CommandError(cause, "add --link HOST:PORT", Exit.USAGE)
         yield NoLink()
         return
@@ -79,13 +81,16 @@ def serve_link(
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     from iri.server.reflection_pool import build_reflection_pool
+    from reconciler.cli.controller.join_desk import TokenDesk
     from reconciler.cli.controller.source import SourceBranch
     from reconciler.cli.controller.writer import ControllerWriter
+    from reconciler.link.join_port import JoinSetup
     from reconciler.link.metrics import LinkMetrics
     from reconciler.link.server import LinkServer
     from reconciler.link.server_key import LinkSetupError, ServerKey
 
     made = LinkMetrics(metrics.registry)
+    desk = TokenDesk(repo.location, os.environ, repo.sign)
     try:
         own = ServerKey(arguments.link_key or KEY, arguments.link_certificate or CERTIFICATE, steady)
         server = LinkServer(
@@ -97,6 +102,7 @@ def serve_link(
             version=version("gitvirt"),
             pool_of=build_reflection_pool,
             writer=ControllerWriter(SourceBranch(repo.location, os.environ, repo.sign)),
+            join=JoinSetup(arguments.join, desk) if arguments.join is not None else None,
         )
         with server:
             yield server

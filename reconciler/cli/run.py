@@ -76,7 +76,7 @@ examples:
   gitvirt run --once                        until there is no change left to write: for cron and CI
 
 each option can come from the environment: GITVIRT_REPO, GITVIRT_INTERVAL, GITVIRT_PUSH_INTERVAL, GITVIRT_LISTEN,
-GITVIRT_WEBHOOK_SECRET, GITVIRT_LINK, GITVIRT_LINK_KEY, GITVIRT_LINK_CERTIFICATE, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
+GITVIRT_WEBHOOK_SECRET, GITVIRT_LINK, GITVIRT_LINK_KEY, GITVIRT_LINK_CERTIFICATE, GITVIRT_JOIN, GITVIRT_NAME, GITVIRT_AUTHOR, GITVIRT_SIGNING_KEY, GITVIRT_LOG, GITVIRT_LOG_LEVEL; credentials: docs/git.md.
 SIGTERM or Ctrl-C ends it after the current push. Several may run at once."""
 
 AUTHOR = re.compile(r"\s*(?P<name>[^<>]+?)\s*<(?P<email>[^<>\s]+)>\s*")

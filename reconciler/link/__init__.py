@@ -10,6 +10,7 @@
     usage_board   what hosts measured last → reports for those who follow (usage_calls)
     pipes, pipe_calls   byte streams between a client's call and a host's: hosts' half, and clients'
     controller_calls, common_services   the services Controller, Health and ServerReflection; change_calls has those that commit
+    join_port     the port of its own where hosts join that are not listed yet; join_desk is the seam to what judges them
     server_key    the server's own key and certificate, also after they were replaced
     server        port, TLS, the event loop in a thread of its own
 

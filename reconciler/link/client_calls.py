@@ -81,14 +81,16 @@ class ClientCall:
 
 @dataclass
 class CallAllowance:
-    """How many calls a client may still begin at a moment: CALLS_AT_ONCE, and CALLS_PER_SECOND more with time."""
+    """How many calls may still begin at a moment: at most `at_once`, and `per_second` more with time."""
 
     left: float
     counted: datetime
+    per_second: float = CALLS_PER_SECOND
+    at_once: float = CALLS_AT_ONCE
 
     def take(self, now: datetime) -> bool:
-        gained = (now - self.counted).total_seconds() * CALLS_PER_SECOND
-        self.left, self.counted = min(CALLS_AT_ONCE, self.left + gained), now
+        gained = (now - self.counted).total_seconds() * self.per_second
+        self.left, self.counted = min(self.at_once, self.left + gained), now
         if self.left < 1:
             return False
         self.left -= 1

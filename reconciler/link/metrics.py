@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from reconciler.decide.placement.offers import OfferAnswer
 from reconciler.link.callers import LinkRefusalReason
+from reconciler.link.join_desk import JoinRefusal
 
 PIPE_KINDS = ("console", "logs", "forward")
 OFFER_ANSWERS = ("accepted", "refused", "none")
@@ -47,6 +48,20 @@ class LinkMetrics:
         )
         for reason in LinkRefusalReason:
             self._refused.labels(reason.value)
+
+        self._count_joins_in(registry)
+
+    def _count_joins_in(self, registry: CollectorRegistry) -> None:
+        proposed = "Calls of Join that proposed a host, or found it proposed."
+        self.joins = Counter("gitvirt_link_joins", proposed, registry=registry)
+        self._joins_refused = Counter(
+            "gitvirt_link_joins_refused", "Calls of Join that were refused.", ["reason"], registry=registry
+        )
+        for refusal in JoinRefusal:
+            self._joins_refused.labels(refusal.value)
+
+    def count_join_refused(self, reason: str) -> None:
+        self._joins_refused.labels(reason).inc()
 
     def count_offers(self, offered: int, answers: Collection[OfferAnswer]) -> None:
         accepted = sum(each.is_accepted for each in answers)

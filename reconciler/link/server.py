@@ -34,6 +34,7 @@ from reconciler.link.controller_calls import SERVICE as CONTROLLER
 from reconciler.link.controller_calls import ControllerService, make_handler
 from reconciler.link.fleet_feed import FleetFeed
 from reconciler.link.fleet_writer import FleetWriter
+from reconciler.link.join_port import JoinPort, JoinSetup
 from reconciler.link.linked_hosts import LinkedHosts
 from reconciler.link.metrics import LinkMetrics
 from reconciler.link.offer_board import OfferBoard
@@ -78,6 +79,7 @@ class LinkServer:
         version: str,
         pool_of: PoolOf | None = None,
         writer: FleetWriter | None = None,
+        join: JoinSetup | None = None,
     ) -> None:
         host, port = listen
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -94,6 +96,7 @@ class LinkServer:
         pipe_calls = PipeCalls(self._calls, self._feed, self.hosts, self._pipes, metrics)
         self._controller = ControllerService(self._changes, pipe_calls, self._service)
         self._common = CommonServices(self._calls, (AGENT.full_name, CONTROLLER.full_name), pool_of)
+        self.join_port = JoinPort(join, own, metrics, steady, wake) if join is not None else None
         self._callers, self._configuring = Callers(), threading.Lock()
         self._configuration = self._configure(self._callers)
         self._given = self._configuration
@@ -123,6 +126,8 @@ class LinkServer:
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
         self._changes.end()
+        if self.join_port is not None:
+            self.join_port.end()
 
     # Of LinkPort: called by the thread that ticks
 
@@ -206,6 +211,8 @@ class LinkServer:
             raise LinkSetupError(cause, "choose another address with --link") from error
         self.address = f"{self.address.rpartition(':')[0]}:{port}"
         self._stopping = asyncio.Event()
+        if self.join_port is not None:
+            await self.join_port.start()
         await server.start()
         self._started.set()
         await self._sweep_until(self._stopping.wait())
@@ -213,6 +220,8 @@ class LinkServer:
         for stream in self._service.streams:
             stream.close(stops)
         self._calls.close_all(stops)
+        if self.join_port is not None:
+            await self.join_port.stop()
         await server.stop(1.0)
 
     def _handlers(self) -> dict[str, dict[str, grpc.RpcMethodHandler[Any, Any]]]:

@@ -280,6 +280,7 @@ def test_another_fleet_id_holds_everything_and_fails(site: Site) -> None:
         pytest.param(
             ["--webhook-secret", "/dev/null", "--listen", "127.0.0.1:0"], "/dev/null is empty", id="no secret"
         ),
+        pytest.param(["--join", "127.0.0.1:0"], "--join need --link", id="join without the link"),
         pytest.param(["--author", "me"], "'me' is not an author", id="author"),
         pytest.param(["--log", "xml"], "invalid choice: 'xml'", id="log"),
     ],

@@ -6,12 +6,12 @@ import ssl
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-HEADERS, SETTINGS, ACK, END_HEADERS = 0x1, 0x4, 0x1, 0x4
+DATA, HEADERS, SETTINGS, ACK, END_HEADERS, END_STREAM = 0x0, 0x1, 0x4, 0x1, 0x4, 0x1
 STATUS = b"\x0bgrpc-status"  # a name of eleven octets, as gRPC writes it: not compressed
 
 
-def call_status(connection: ssl.SSLSocket, path: str) -> int:
-    """The grpc-status that the server ends a call with, whose client sends nothing but its headers."""
+def call_status(connection: ssl.SSLSocket, path: str, *, has_message: bool = False) -> int:
+    """The grpc-status that the server ends a call with, whose client sends nothing but its headers, or an empty message after them."""
     fields: tuple[tuple[str, str], ...] = (
         (":method", "POST"),
         (":scheme", "https"),
@@ -20,7 +20,10 @@ def call_status(connection: ssl.SSLSocket, path: str) -> int:
     )
     fields += (("content-type", "application/grpc"), ("te", "trailers"))
     block = b"".join(_literal(name, value) for name, value in fields)
-    connection.sendall(PREFACE + _frame(SETTINGS, 0, 0, b"") + _frame(HEADERS, END_HEADERS, 1, block))
+    message = _frame(DATA, END_STREAM, 1, bytes(5)) if has_message else b""
+    connection.sendall(
+        PREFACE + _frame(SETTINGS, 0, 0, b"") + _frame(HEADERS, END_HEADERS, 1, block) + message
+    )
     received = b""
     while STATUS not in received or received.index(STATUS) + len(STATUS) + 3 > len(received):
         data = connection.recv(65536)
