@@ -15,6 +15,7 @@ from pathlib import Path
 
 from reconciler.cli.listen_address import listening
 from reconciler.cli.mutate.branch_name import parse_branch_name
+from schemas.settings.link import is_address
 
 CONFIG = Path("/etc/gitvirt/poollet.yaml")
 EXAMPLES = f"""examples:
@@ -23,6 +24,7 @@ EXAMPLES = f"""examples:
   gitvirt poollet --name host-1 --repo /srv/fleet.git --mirror /tmp/m --runtime simulated --socket /tmp/host-1.sock
   gitvirt poollet --leave                           report that this host leaves the fleet
   gitvirt poollet join                              create this host's key and print its entry for gitvirt.yaml
+  gitvirt poollet join --token-file - --link link.example.org:7444    join with a token of `gitvirt token create`
   gitvirt poollet rotate --branch rotate-rack-a1    propose a new certificate for the link; once merged, the same call ends it
 
 SIGTERM ends it and leaves guests running; the next poollet continues. See docs/poollet.md."""
@@ -82,11 +84,32 @@ def add_joining(joining: argparse._ArgumentGroup) -> None:
         help="commit the entry to this branch instead of printing it",
     )
     joining.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help="join with this token of `gitvirt token create`; all accounts of this machine see it meanwhile",
+    )
+    joining.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="the token is in this file; - for the standard input"
+    )
+    joining.add_argument(
+        "--link",
+        type=parse_address,
+        metavar="HOST:PORT",
+        help="where the server takes tokens: the address of `gitvirt run --join`",
+    )
+    joining.add_argument(
         "--dry-run", action="store_true", help="print the patch or the entry, and make no file and no commit"
     )
     joining.add_argument(
         "--force", action="store_true", help="rotate a certificate that is valid for more than 30 days"
     )
+
+
+def parse_address(text: str) -> str:
+    """The type of an argument that names a server of the link."""
+    if is_address(text):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as link.example.org:7444")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,8 +1,13 @@
-"""`gitvirt poollet join`: the host's ssh key, its certificate for the link, and its entry in the fleet's gitvirt.yaml, printed or committed
-to a branch.
+"""`gitvirt poollet join`: the host's ssh key, its certificate for the link, and its entry in the fleet's gitvirt.yaml, printed, committed
+to a branch, or proposed through the link with a token (token_join.py).
 
 A host joins by a reviewed change: the entry permits its pools and its certificate, and people merge it. So the entry goes to a
 new branch and never to the source or target branch. Without `--branch` this command calls no remote.
+
+    entry        goes                              needs
+    (default)    to the terminal                   a person who adds it
+    --branch     to that branch                    a host that may push to branches, which it should not
+    --token      to a branch, by the server        a token of an operator; no right on the Git server
 
 A second call changes nothing: existing keys and certificates are shown again, and an entry that is in the file already
 stays as it is, but for a certificate that it does not list. A new entry also lists the keys that the poollet opens Secrets with (`age`): those
@@ -45,7 +50,11 @@ OTHER_KEY = "choose another file with --key FILE"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the key if one is named, then print the entry, or commit it with --branch."""
+    """Show the key if one is named, then print the entry, or commit it with --branch. With a token, the server proposes it."""
+    if (arguments.token, arguments.token_file, arguments.link) != (None, None, None):
+        from poollet.cli import token_join  # loads gRPC
+
+        return token_join.run(arguments)
     one, terminal = only_host(arguments), out()
     key = find_key(arguments, one)
     if key is not None and (key.exists() or not arguments.dry_run):
@@ -184,17 +193,22 @@ def note_keyless(terminal: Terminal, key: Path | None) -> None:
     terminal.line()
 
 
-def entry(one: PoolletSettings, certificate: str, recipients: Sequence[str] = ()) -> dict[str, Value]:
-    """The pools are those that it announces: those of the settings, else one of each kind with the host's name, as
+def list_pools(one: PoolletSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Machine pools and volume pools that it announces: those of the settings, else one of each kind with the host's name, as
     bootstrap.pools_of does it."""
-    machines: list[Value] = [pool.name for pool in one.pools if pool.kind == "MachinePool"]
-    volumes: list[Value] = [pool.name for pool in one.pools if pool.kind == "VolumePool"]
     if not one.pools:
-        machines, volumes = [one.name], [one.name]
+        return (one.name,), (one.name,)
+    machines = tuple(pool.name for pool in one.pools if pool.kind == "MachinePool")
+    return machines, tuple(pool.name for pool in one.pools if pool.kind == "VolumePool")
+
+
+def entry(one: PoolletSettings, certificate: str, recipients: Sequence[str] = ()) -> dict[str, Value]:
+    """The pools are those that it announces."""
+    machines, volumes = list_pools(one)
     listed: dict[str, Value] = {"age": list(recipients)} if recipients else {}
     if certificate:
         listed["certificates"] = [certificate]
-    return {"pools": machines, "volumePools": volumes, **listed}
+    return {"pools": list(machines), "volumePools": list(volumes), **listed}
 
 
 def with_entry(text: bytes, one: PoolletSettings, certificate: str, recipients: Sequence[str] = ()) -> bytes:

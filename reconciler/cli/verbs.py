@@ -47,6 +47,7 @@ VERBS = {
         "reconciler.cli.client",
         "make or rotate the certificate of an API client, and list it with its rights",
     ),
+    "token": Verb("reconciler.cli.token", "make a token with which one new host joins the fleet unattended"),
     "runtime": Verb("iri.cli.runtime", "run a server of the runtime interface: libvirt, or simulated"),
     "console": Verb("iri.cli.console", "open a machine's serial console, on its host or over the link"),
     "exec": Verb("iri.cli.console", "the same as console"),
@@ -155,7 +156,7 @@ JOBS: Mapping[str, tuple[str, ...]] = {
         "schedule",
     ),
     "review": ("validate", "plan", "comment", "audit", "forge"),
-    "operate": ("run", "poollet", "runtime", "link", "client"),
+    "operate": ("run", "poollet", "runtime", "link", "client", "token"),
     "reach machines": ("ssh", "console", "exec", "logs", "forward", "inventory"),
     "on a host": ("iri",),
 }

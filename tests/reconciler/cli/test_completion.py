@@ -33,6 +33,7 @@ from reconciler.cli.exits import Exit
         (["client", "join", "ci", "--rights", ""], {"read", "console", "destroy"}),
         (["client", "join", "ci", "--rights", "read,s"], {"read,schedule", "read,stop"}),
         (["client", "join", "ci", "--rights", "read,rea"], set()),
+        (["token", "create", "rack-a7", "--"], {"--pools", "--ttl", "--key", "--merge"}),
         (["link", "rotate", "--"], {"--force", "--branch", "--key"}),
         (["poollet", "r"], {"rotate"}),
         (["nonsense", ""], set()),

@@ -1,0 +1,141 @@
+"""`gitvirt poollet join --token`: the host's half, against a server over real TLS."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reconciler.link.joining import JoiningSite, joining_site
+from tests.servers.daemon import free_port
+from tests.servers.link_certificates import make_certificate
+from tests.servers.sshd import new_key
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[JoiningSite]:
+    with joining_site(tmp_path) as found:
+        yield found
+
+
+def address_of(site: JoiningSite) -> str:
+    assert site.served.server.join_port is not None
+    return site.served.server.join_port.address
+
+
+def join(
+    site: JoiningSite, *more: str, given: str = "", name: str = "rack-a7", pools: str = "", repo: str = ""
+) -> tuple[int, str, str]:
+    config = site.folder / f"{name}.yaml"
+    config.write_text(
+        f"name: {name}\nrepo: {{url: {site.remote}, mirror: {site.folder / 'mirror'}{repo}}}\n"
+        f"pools: [{pools or '{name: rack-a7}, {kind: VolumePool, name: ssd-a7}'}]\n"
+        f"runtimes: [{{name: sim, machine: {site.folder}/a.sock, volume: {site.folder}/a.sock}}]\n"
+        f"link: {{key: {site.folder}/{name}.key, certificate: {site.folder}/{name}.crt}}\n"
+    )
+    words = ("poollet", "join", "--config", str(config), "--link", address_of(site), *more)
+    done = subprocess.run(
+        [sys.executable, "-m", "reconciler", *words], input=given, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_host_joins_with_its_keys_and_asks_again_for_the_answer(site: JoiningSite) -> None:
+    key, token = new_key(site.folder / "id", "rack-a7"), site.token()
+    file = site.folder / "token"
+    file.write_text(token + "\n")
+    signs = f", identity: {key}, signingKey: {key}"
+    code, output, errors = join(site, "--token-file", str(file), repo=signs)
+    assert (code, errors) == (0, "")
+    (branch,) = site.list_branches()
+    assert f"the entry is on the branch {branch} (" in output
+    assert "next: a person merges the branch" in output
+    assert token not in output
+    entry = site.settings(branch).poollets["rack-a7"]
+    assert entry is not None
+    public = " ".join(site.public("id").split()[:2])
+    assert (entry.signers, entry.age) == ((f"{public} rack-a7",), (public,))
+    assert entry.certificates == ((site.folder / "rack-a7.crt").read_text(),)
+    for more, given in ((("--token", token), ""), (("--token-file", "-"), token)):
+        assert join(site, *more, given=given, repo=signs)[:2] == (0, output.replace("created the", "the"))
+    assert site.list_branches() == [branch]
+
+
+def test_where_the_token_cannot_merge_the_host_says_why(site: JoiningSite) -> None:
+    site.more = "  mode: enforce\n"
+    site.write_settings()
+    site.site.tick()
+    code, output, _ = join(site, "--token", site.token(site.claim(merge=True)))
+    assert (code, "not merged, although the token asks for it: this fleet accepts only signed" in output) == (
+        0,
+        True,
+    )
+
+
+def test_a_server_with_another_certificate_gets_nothing(site: JoiningSite) -> None:
+    other = make_certificate("link", is_link=True)
+    code, _, errors = join(site, "--token", site.token(site.claim(link=other.identity)))
+    assert code == 1
+    assert f"has the certificate {site.served.link.identity[:12]}" in errors
+    assert "Nothing was sent" in errors
+    assert site.served.count("gitvirt_link_joins_refused_total", reason="other_server") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "pools", "words"),
+    [
+        ("rack-a8", "", "the token is for rack-a7, and this host is rack-a8"),
+        ("rack-a7", "{name: gpu}", "has the machine pool gpu, and the token allows rack-a7"),
+        ("rack-a7", "{kind: VolumePool, name: hdd}", "has the volume pool hdd, and the token allows ssd-a7"),
+    ],
+)
+def test_a_token_of_another_host_is_refused_before_anything_is_made(
+    site: JoiningSite, name: str, pools: str, words: str
+) -> None:
+    code, _, errors = join(site, "--token", site.token(), name=name, pools=pools)
+    assert (code, words in errors) == (3, True), errors
+    assert not (site.folder / f"{name}.key").exists()
+
+
+def test_a_pattern_of_the_token_allows_what_begins_like_it(site: JoiningSite) -> None:
+    claim = site.claim(pools=("rack-*",), volume_pools=("*",))
+    assert join(site, "--token", site.token(claim))[0] == 0
+
+
+def test_a_refusal_is_shown_with_its_cure(site: JoiningSite) -> None:
+    code, _, errors = join(site, "--token", site.token(by="stranger"))
+    assert code == 1
+    assert "the server refused the host: the token does not count: signed by the ssh key" in errors
+    assert "signatures.signers of gitvirt.yaml lists" in errors
+
+
+def test_a_server_that_does_not_answer_is_an_error_with_its_cure(site: JoiningSite) -> None:
+    code, _, errors = join(site, "--token", site.token(), "--link", f"127.0.0.1:{free_port()}")
+    assert (code, "does not answer: Connection refused" in errors, "firewall" in errors) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "--link goes with --token"),
+        (("--token", "x", "--token-file", "-"), "both given"),
+        (("--token", "x", "--branch", "b"), "do not go with a token"),
+        (("--token", "x", "--dry-run"), "do not go with a token"),
+        (("--token", "hunter2"), "this is not a token"),
+        (("--link", "here", "--token", "x"), "is not HOST:PORT"),
+    ],
+)
+def test_options_that_cannot_work_are_usage_errors(
+    site: JoiningSite, more: tuple[str, ...], words: str
+) -> None:
+    code, _, errors = join(site, *more)
+    assert (code, words in errors) == (2, True), errors
+    assert "hunter2" not in errors
+
+
+def test_a_token_file_that_cannot_be_read_is_named(site: JoiningSite) -> None:
+    code, _, errors = join(site, "--token-file", str(site.folder / "none"))
+    assert (code, "No such file" in errors) == (1, True)
