@@ -117,6 +117,24 @@ def test_nan_is_a_number() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("a: ENC[AES256_GCM,data:0abc=,type:str]", False),
+        ("a: user_1_data", False),
+        ("a: x1_000", False),
+        ("a: 1_000", True),
+        ("1_0: b", True),
+        ("[b,-1_0]", True),
+        ("a: .5_0", True),
+        ("a: _1", True),
+    ],
+)
+def test_only_what_a_parser_may_read_as_a_number_is_masked(text: str, want: bool) -> None:
+    """Masking costs more than the rest of reading, and each file of SOPS has `AES256_GCM`."""
+    assert numerals.has_underscores(text) is want
+
+
+@pytest.mark.parametrize(
     "at", ["{}", "[{}]", "{{{}: 1}}", "- {}\n- b", "? {}\n: 1", "a: [b,{}]", '{{"a":{}}}', "--- {}"]
 )
 def test_a_name_like_a_number_is_text_in_every_place(at: str) -> None:
