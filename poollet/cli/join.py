@@ -166,10 +166,10 @@ def refuse_other_host(files: PairFiles, name: str) -> None:
 def find_recipients(one: PoolletSettings) -> tuple[str, ...]:
     """The public halves of the keys that the poollet opens Secrets with, by poollet.yaml. Of a key that it does not open them with, none: Secrets
     would be encrypted for a host that cannot open them."""
-    usual = (one.repo.signing_key, one.repo.identity)
+    # A signing key may also be the fingerprint of an OpenPGP key.
+    usual = [text for text in (one.repo.signing_key, one.repo.identity) if text and Path(text).is_absolute()]
     named = one.decryption_keys if one.decryption_keys is not None else usual
-    found = (each for text in named if text and Path(text).is_absolute() for each in read_public(Path(text)))
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(each for text in named for each in read_public(Path(text))))
 
 
 def read_public(key: Path) -> tuple[str, ...]:
