@@ -8,6 +8,7 @@ from typing import Protocol
 import grpc
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import JoinRequest, JoinResponse
+from schemas.settings.fleet import FleetSettings
 
 
 class JoinRefusal(StrEnum):
@@ -57,6 +58,10 @@ class JoinRefusedError(Exception):
 
 
 class JoinDesk(Protocol):
+    def follow(self, settings: FleetSettings) -> None:
+        """These settings are in force: a tick ended well with them. From the thread that ticks."""
+        ...
+
     def join(self, request: JoinRequest, server: str) -> JoinResponse:
         """Proposes the host's entry, or raises JoinRefusedError. `server` is the identity of the certificate of this server. Blocks, and is
         called in a thread of its own, for one request after the other."""

@@ -36,6 +36,7 @@ from reconciler.link.client_calls import CallAllowance
 from reconciler.link.join_desk import JoinDesk, JoinRefusal, JoinRefusedError
 from reconciler.link.metrics import LinkMetrics
 from reconciler.link.server_key import LinkSetupError, ServerKey
+from schemas.settings.fleet import FleetSettings
 from schemas.settings.link import ANSWER_METADATA
 
 log = logging.getLogger(__name__)
@@ -120,6 +121,10 @@ class JoinPort:
     async def stop(self) -> None:
         if self._server is not None:
             await self._server.stop(1.0)
+
+    def follow(self, settings: FleetSettings) -> None:
+        """As LinkServer.follow: in the thread that ticks."""
+        self._desk.follow(settings)
 
     def end(self) -> None:
         """Returns once the commit that was begun is finished. Requests that wait are dropped."""

@@ -135,6 +135,8 @@ class LinkServer:
         return self.hosts.read()
 
     def follow(self, settings: FleetSettings) -> None:
+        if self.join_port is not None:
+            self.join_port.follow(settings)
         callers = Callers.of(settings)
         names = {each.name for each in callers.by_identity.values() if each.kind == "poollets"}
         self.hosts.forget_others(names)

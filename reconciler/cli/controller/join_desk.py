@@ -4,6 +4,7 @@ Theory of operation
 -------------------
 Each request is judged from a snapshot of its own, and becomes one write of two commits, or none:
 
+    a token by a stranger   is refused by the signers of the last tick, before the Git server is asked anything
     settings that judge     those of the source commit that `live` was made of last. A head that is not reconciled yet, or whose commits do
                             not count, changes neither signers nor certificates of the link
     names that are taken    of these settings, and of the head of the source branch
@@ -60,6 +61,7 @@ from reconciler.gitstore.signatures.join_token import (
     JoinFacts,
     JoinFault,
     JoinRefused,
+    judge_signature,
     judge_token,
     read_token,
 )
@@ -102,26 +104,39 @@ class TokenDesk:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._location, self._sign, self._clock = location, sign, clock
+        self._signers: tuple[str, ...] | None = None  # of the last tick; None before the first one
         self._environment = {"GITVIRT_GIT_CONFIG": "none", **environment}
+
+    def follow(self, settings: FleetSettings) -> None:
+        self._signers = settings.signatures.signers
 
     def join(self, request: JoinRequest, server: str) -> JoinResponse:
         host = read_join_request(request, server, self._clock())
-        with (
-            hide_errors(),
-            open_fleet(
-                self._location, self._environment, with_reports=False, sign=self._sign, one_ref=JOINS_REF
-            ) as fleet,
-        ):
+        with hide_errors():
+            self._refuse_unsigned_token(host)
+            return self._propose(host)
+
+    def _propose(self, host: JoiningHost) -> JoinResponse:
+        with open_fleet(
+            self._location, self._environment, with_reports=False, sign=self._sign, one_ref=JOINS_REF
+        ) as fleet:
             for turn in range(TRIES):
                 found = self._attempt(fleet, host)
                 if found is not None:
                     return found
                 time.sleep(jitter(PAUSE_SECONDS * 2**turn, random.Random()))  # noqa: S311 - it spreads tries
                 fleet = fleet.again()
-        cause = f"{TRIES} pushes in a row lost to other writers, or the branch of the proposal exists already"
-        raise JoinRefusedError(
-            JoinRefusal.FAILED, cause, "join again with a new token", status=grpc.StatusCode.ABORTED
-        )
+        cause = f"{TRIES} pushes in a row lost to other writers of the repo"
+        raise JoinRefusedError(JoinRefusal.FAILED, cause, "join again", status=grpc.StatusCode.ABORTED)
+
+    def _refuse_unsigned_token(self, host: JoiningHost) -> None:
+        """A flood of tokens that no signer signed must not become a flood of calls to the Git server."""
+        if self._signers is None:
+            return
+        verifier = Verifier(parse_signers(self._signers), self._environment)
+        judged = judge_signature(host.token, self._clock(), verifier)
+        if isinstance(judged, JoinRefused):
+            raise JoinRefusedError(REASONS[judged.fault], judged.message, judged.cure)
 
     def _attempt(self, fleet: FleetRepo, host: JoiningHost) -> JoinResponse | None:
         """None for a lost race."""
@@ -174,7 +189,10 @@ class TokenDesk:
         match fleet.repo.write(drafts):
             case Pushed(commits):
                 return to_response(entered, commits[made.ref])
-            case PushConflict():
+            case PushConflict(refs):
+                if not is_merged and refs.get(made.ref) and refs.get(JOINS_REF) == record.head:
+                    cause = f"the branch {branch} exists already, and no server of the link made it"
+                    raise JoinRefusedError(JoinRefusal.FAILED, cause, "create a new token")
                 return None
             case PushRefused() as refused if not is_last:
                 return refused

@@ -142,17 +142,25 @@ def read_token(text: str) -> tuple[JoinToken, JoinClaim] | None:
 
 def judge_token(text: str, name: str, facts: JoinFacts, verifier: Verifier) -> JoinClaim | JoinRefused:
     """The claim, if the host that asks for the name `name` may be proposed. The caller records its nonce with the proposal."""
+    claim = judge_signature(text, facts.now, verifier)
+    if isinstance(claim, JoinRefused):
+        return claim
+    return _judge_claim(claim, name, facts) or claim
+
+
+def judge_signature(text: str, now: datetime, verifier: Verifier) -> JoinClaim | JoinRefused:
+    """The first half of that: form and signature. It needs nothing but the signers, so a stranger costs little."""
     found = read_token(text)
     if found is None:
         return JoinRefused(
             JoinFault.MALFORMED, "this is not a token", "copy the whole line, from gitvirt-join. on"
         )
     token, claim = found
-    verdict = verifier.verify_text(token.claim.encode(), token.signature, JOIN_NAMESPACE, facts.now)
+    verdict = verifier.verify_text(token.claim.encode(), token.signature, JOIN_NAMESPACE, now)
     if isinstance(verdict, BadSignature):
         cure = "sign it with a key that signatures.signers of gitvirt.yaml lists"
         return JoinRefused(JoinFault.UNSIGNED, f"the token does not count: {verdict.words}", cure)
-    return _judge_claim(claim, name, facts) or claim
+    return claim
 
 
 def _judge_claim(claim: JoinClaim, name: str, facts: JoinFacts) -> JoinRefused | None:

@@ -301,6 +301,14 @@ def test_of_two_servers_with_one_token_one_proposes(site: JoiningSite) -> None:
     assert site.list_branches() == [won.branch]
 
 
+def test_a_branch_of_that_name_is_not_written(site: JoiningSite) -> None:
+    claim, main = site.claim(), site.head("refs/heads/main")
+    git(site.remote, "update-ref", f"refs/heads/join/rack-a7-{claim.nonce[:8]}", main)
+    status, words = site.refused(site.request(site.token(claim), OWN))
+    assert (status, "exists already, and no server of the link made it" in words) == (FAILED, True)
+    assert site.head("refs/gitvirt/joins") == ""
+
+
 def test_a_record_that_is_over_is_forgotten(site: JoiningSite) -> None:
     old = site.claim(minutes=-60 * 30)
     text = f'{{"name":"x","identity":"","branch":"","isMerged":false,"reason":"","expires":{old.expires}}}'
@@ -326,6 +334,14 @@ def test_what_happens_to_the_repo_is_no_business_of_strangers(
     assert str(site.remote) in caplog.text
     assert request.token not in caplog.text
     assert site.send(request).branch
+
+
+def test_a_stranger_causes_no_call_to_the_git_server(site: JoiningSite) -> None:
+    request = site.request(site.token(by="stranger"), OWN)
+    hidden = site.remote.rename(site.remote.with_name("hidden.git"))
+    status, words = site.refused(request)
+    hidden.rename(site.remote)
+    assert (status, "not a signer" in words) == (DENIED, True)
 
 
 def test_a_message_that_is_too_large_is_not_read(shared: JoiningSite) -> None:
