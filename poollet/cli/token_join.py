@@ -28,6 +28,7 @@ import hashlib
 import socket
 import ssl
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,13 @@ from reconciler.cli.terminal import out, printable
 from reconciler.gitstore.signatures.join_proof import proof_text, sign_proof
 from reconciler.gitstore.signatures.join_token import MOST_CHARACTERS, PREFIX, JoinClaim, read_token
 from reconciler.gitstore.signatures.signing import FINGERPRINT
+from schemas.backoff import Backoff
 from schemas.settings.certificate import LINK_NAME
 from schemas.settings.host import PoolletSettings
 from schemas.settings.link import ANSWER_METADATA
 
 DIAL_SECONDS, JOIN_SECONDS = 15.0, 180.0
+BETWEEN_SECONDS = (2.0, 15.0)
 JOIN = "/gitvirt.link.v1alpha1.Agent/Join"
 AGAIN = "call the same command again: it gets the answer if the entry was committed"
 
@@ -211,8 +214,11 @@ def fetch_certificate(address: str, identity: str) -> str:
 
 
 def call(address: str, server: str, request: JoinRequest) -> JoinResponse:
-    """Raises CommandError with the words of the server. Nothing is tried again here: who called it sees what happened, and a server that is under
-    load is not asked more often."""
+    """Raises CommandError with the words of the server.
+
+    A server with too many calls is asked again for JOIN_SECONDS, because many hosts may be installed at once, and no person is there to repeat it. Any
+    other outcome is shown at once.
+    """
     # No certificate of the host: the port asks for none, and the proof in the request says more.
     credentials = grpc.ssl_channel_credentials(server.encode())
     options = (("grpc.ssl_target_name_override", LINK_NAME), ("grpc.enable_retries", 0))
@@ -222,18 +228,31 @@ def call(address: str, server: str, request: JoinRequest) -> JoinResponse:
             request_serializer=JoinRequest.SerializeToString,
             response_deserializer=JoinResponse.FromString,
         )
-        try:
-            answer: JoinResponse = send(request, timeout=JOIN_SECONDS)
-        except grpc.RpcError as error:
-            raise describe_refusal(error, address) from None
-    return answer
+        backoff, deadline = Backoff(*BETWEEN_SECONDS), time.monotonic() + JOIN_SECONDS
+        while True:
+            try:
+                answer: JoinResponse = send(request, timeout=JOIN_SECONDS)
+                return answer
+            except grpc.RpcError as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise describe_refusal(error, address) from None
+            time.sleep(backoff.next())
+
+
+def is_busy(error: Any) -> bool:
+    """Whether the server did not look at the request because of others, or lost the race against other writers again and again."""
+    busy = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED)
+    return error.code() in busy and is_answer(error)
+
+
+def is_answer(error: Any) -> bool:
+    """The server marks what it says itself. Anything else is what gRPC says of a connection, and leaves open whether the call arrived."""
+    return any(key == ANSWER_METADATA for key, _ in error.trailing_metadata() or ())
 
 
 def describe_refusal(error: Any, address: str) -> CommandError:
-    """The server marks what it says itself. Anything else is what gRPC says of a connection, and leaves open whether the call arrived."""
-    metadata = error.trailing_metadata() or ()
     words = printable(error.details() or "")
-    if any(key == ANSWER_METADATA for key, _ in metadata):
+    if is_answer(error):
         cause, _, cure = words.partition("; ")
         return CommandError(f"the server refused the host: {cause}", cure)
     return CommandError(f"the server at {printable(address)} gave no answer: {words}", AGAIN)

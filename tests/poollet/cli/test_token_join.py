@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from reconciler.link.client_calls import CallAllowance
+from reconciler.loop.loop import read_steady_clock
 from tests.reconciler.link.joining import JoiningSite, joining_site
+from tests.reconciler.link.serving import wait_for
 from tests.servers.daemon import free_port
 from tests.servers.link_certificates import make_certificate
 from tests.servers.sshd import new_key
@@ -110,6 +114,24 @@ def test_a_refusal_is_shown_with_its_cure(site: JoiningSite) -> None:
     assert code == 1
     assert "the server refused the host: the token does not count: signed by the ssh key" in errors
     assert "signatures.signers of gitvirt.yaml lists" in errors
+
+
+def test_a_host_calls_a_busy_server_again(site: JoiningSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = site.served.server.join_port
+    assert port is not None
+    full = CallAllowance(0, read_steady_clock(), 0.0, 0.0)
+    monkeypatch.setattr(port, "_allowance", full)
+
+    def let_in() -> None:
+        wait_for(lambda: site.served.count("gitvirt_link_joins_refused_total", reason="too_many"), 60)
+        full.at_once, full.per_second = 1.0, 1000.0
+
+    with ThreadPoolExecutor(1) as thread:
+        opened = thread.submit(let_in)
+        code, _, errors = join(site, "--token", site.token())
+        opened.result()
+    assert (code, errors) == (0, "")
+    assert len(site.list_branches()) == 1
 
 
 def test_a_server_that_does_not_answer_is_an_error_with_its_cure(site: JoiningSite) -> None:
