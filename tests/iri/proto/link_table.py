@@ -50,8 +50,8 @@ AGENT_MESSAGES = {
     "ForwardTarget": "1 machine MachineTarget; 2 port int32",
     "Chunk": "1 pipe_id string; 2 data bytes; 3 terminal_size TerminalSize; 4 is_end bool; 5 exit_status ?int32; 6 problem Reason",
     "TerminalSize": "1 columns int32; 2 rows int32",
-    "JoinRequest": "1 token string; 2 poollet string; 3 certificate bytes; 4 ssh_public_key string; 5 proof bytes",
-    "JoinResponse": "1 branch string; 2 commit string; 3 is_merged bool",
+    "JoinRequest": "1 token string; 2 poollet string; 3 certificate bytes; 4 ssh_public_key string; 5 proof bytes; 6 age *string",
+    "JoinResponse": "1 branch string; 2 commit string; 3 is_merged bool; 4 reason string",
 }
 
 CONTROLLER_MESSAGES = {
