@@ -18,7 +18,7 @@ from reconciler.gitstore.objects.commit import decode_commit
 from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.gitstore.repo import Repo
 from schemas.encryption.sealed_error import SealedError
-from schemas.encryption.sops_document import METADATA, is_sealed, read_metadata
+from schemas.encryption.sops_document import is_sealed, read_metadata
 from schemas.kinds import DEFAULT_NAMESPACE, Kind
 from schemas.manifest.ignore import is_manifest
 from schemas.reader import Unreadable, read
@@ -58,7 +58,7 @@ def list_removed_places(repo: Repo, head: ObjectId) -> dict[Name, list[SecretPla
         if change.before is None or not is_manifest(change.path):
             continue
         data = repo.read(change.before.id)
-        if METADATA.encode() not in data:
+        if Kind.SECRET.encode() not in data:  # of those in plain text too
             continue
         for name in read_names(read_bodies(data.decode("utf-8", "replace"))):
             found.setdefault(name, []).append(SecretPlace(commit, change.path))

@@ -82,7 +82,11 @@ def keys(tmp_path: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> Keys:
     made = Keys(tmp_path)
     monkeypatch.setenv("SOPS_AGE_KEY_FILE", str(made.files["ann"]))
     files = {f"pools/{name}.yaml": pool(name) for name in HOSTS}
-    git(fleet, "rm", "-q", "secret.yaml", "pools/rack-a.yaml")
+    # Amended: a Secret in plain text in the history would be one of which everyone knows the value.
+    git(fleet, "rm", "-q", "secret.yaml")
+    git(fleet, "commit", "-q", "--amend", "--no-edit")
+    git(fleet, "push", "-q", "--force", "origin", "main")
+    git(fleet, "rm", "-q", "pools/rack-a.yaml")
     push(fleet, {"gitvirt.yaml": settings(made), "classes/small.yaml": CLASS, **files}, "hosts")
     return made
 

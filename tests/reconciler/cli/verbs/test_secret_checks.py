@@ -132,6 +132,27 @@ def test_a_secret_in_plain_text_is_encrypted_by_its_name(
     assert gitvirt("secret", "check") == Exit.OK
 
 
+def test_a_value_is_to_be_rotated_that_was_in_plain_text_in_a_removed_file(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(fleet, {"old.yaml": PLAIN.replace("swordfish-7", VALUE).encode()}, "plain")
+    git(fleet, "rm", "-q", "old.yaml")
+    push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-b1")}, "remove it")
+    assert create("seed", monkeypatch) == Exit.OK
+    capsys.readouterr()
+    want = "rotate ignition.yaml: everyone who can read the repository could read it until "
+    assert gitvirt("secret", "check") == Exit.PROBLEMS
+    assert want in capsys.readouterr().out
+    assert gitvirt("secret", "check", "-o", "json") == Exit.PROBLEMS
+    (row,) = json.loads(capsys.readouterr().out)
+    (former,) = row["formerReaders"]
+    assert (former["recipient"], former["sameKeys"]) == ("", ["ignition.yaml"])
+    # With another value nothing is left to do.
+    monkeypatch.setenv("EDITOR", "sed -i s/correct/wrong/")
+    assert gitvirt("secret", "edit", "seed") == Exit.OK
+    assert gitvirt("secret", "check") == Exit.OK
+
+
 def test_what_another_tool_encrypted_is_not_called_plain_and_not_encrypted_twice(
     fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
 ) -> None:
