@@ -57,7 +57,8 @@ def is_mergeable(config: bytes) -> bool:
 
 
 def render_keyfile(number: int, one: GuestInterface) -> str:
-    """IPv6 stays automatic beside static addresses, as cloud-init leaves it."""
+    """IPv6 stays automatic beside static addresses, as cloud-init leaves it. A section that is disabled has nothing else: NetworkManager refuses
+    a whole file with `dns` there, and the interface would have no configuration at all."""
     lines = [
         "[connection]",
         f"id=gitvirt-{number}",
@@ -70,6 +71,8 @@ def render_keyfile(number: int, one: GuestInterface) -> str:
         addresses = list(of_version(one.addresses, version))
         method = "auto" if version == 6 or one.dhcp else "manual" if addresses else "disabled"
         lines += ["", f"[ipv{version}]", f"method={method}"]
+        if method == "disabled":
+            continue
         lines += [f"address{at}={address}" for at, address in enumerate(addresses, 1)]
         gateways = of_version(one.gateways, version)
         lines += [f"route{at}={DEFAULT_ROUTE[version]},{gateway}" for at, gateway in enumerate(gateways, 1)]

@@ -8,8 +8,8 @@ Rule: a guest is told what no DHCP server tells it. Each interface is found by i
     attribute dhcp: false                                        none
     any other                                                    DHCP
 
-IPv6 addresses of `ips` are static, with /64. `gateway` and `dns` are given wherever they are known; a network behind the NAT of this host
-has the host itself as gateway.
+IPv6 addresses of `ips` are static, with /64. `gateway` and `dns` are given wherever they are known, but no gateway of IPv4 to a guest without
+IPv4, which could not reach it; a network behind the NAT of this host has the host itself as gateway.
 
 A machine that DHCP tells everything gets no configuration at all, and its image does as it does elsewhere. If one of its interfaces
 needs one, all of them are listed: cloud-init configures no interface that its configuration lacks.
@@ -75,6 +75,8 @@ def guest_interface(machine_id: str, interface: RuntimeNetworkInterface) -> Gues
     gateways = parse_addresses(interface, "gateway", split(written.get("gateway", "")))
     if is_isolated and cidr and fixed and not gateways and written.get("nat", "").lower() == "true":
         gateways = (cidr.network_address + 1,)
+    if not (dhcp or fixed):
+        gateways = tuple(one for one in gateways if one.version == 6)
     return GuestInterface(
         mac=mac_address(machine_id, interface.name, written.get("mac", "")),
         dhcp=dhcp and not fixed,

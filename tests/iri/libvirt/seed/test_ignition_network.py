@@ -26,6 +26,11 @@ GIVEN = {
         ),
     ),
     "ignition-without-dhcp": (interface("bridge:br0", dhcp="false"),),
+    "ignition-ipv6-only": (
+        interface(
+            "bridge:br0", "fd00::7", dhcp="false", dns="10.20.0.53,fd00::53", gateway="10.20.0.1,fd00::1"
+        ),
+    ),
 }
 
 
@@ -66,6 +71,10 @@ def test_the_files_of_a_machine(name: str, request: pytest.FixtureRequest) -> No
             parser.read_string(text)
             assert parser["ipv4"]["method"] in ("auto", "manual", "disabled")
             assert ("address1" in parser["ipv4"]) is (parser["ipv4"]["method"] == "manual")
+            if parser["ipv4"]["method"] == "disabled":
+                assert list(parser["ipv4"]) == ["method"], (
+                    "NetworkManager refuses the file with `dns` beside it"
+                )
 
 
 def test_a_machine_that_dhcp_tells_everything_keeps_its_config_byte_for_byte() -> None:
