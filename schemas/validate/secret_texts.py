@@ -6,7 +6,7 @@ value counts as none only if it cannot be one: empty, a truth value, or a whole 
 
     private keys                      by their first line
     passwords, tokens, keys           by the name before `:` or `=`, unless the name ends in _file, _path, ...; also in the lines below the name
-                                      (`password: |`), after an option (`--token VALUE`), and for `sshpass -p`, `mysql -pVALUE`,
+                                      (`password: |`), after an option (`--token VALUE`), and for `sshpass -p`, the command `mysql -pVALUE`,
                                       `passwd --stdin`, `wpa-psk`
     tokens of well-known services     by their prefix
     passwords in URLs                 user:password@host
@@ -33,6 +33,17 @@ NAME = (
     r"[\w-]{0,20}|pass|pwd|psk))"
 )
 VALUE = r"[\"']?(?P<value>[^\s\"',}\]]+)"
+# Where a shell expects a command, also behind one that runs another (`sudo -u db mysql`, `docker exec db mysql`) and behind an image.
+COMMAND = (
+    r"(?:^[ \t]*(?:-[ \t]+){0,3}|[;|&(){}\[`\"'!,]|=(?=/)|:[\w.-]{0,40}[ \t]|[ \t]--[ \t]|\b(?:mysql|mariadb)[\w.-]{0,20}[ \t]"
+    r"|\b(?:sudo|exec|env|ssh|chroot|runuser|nice|nohup|time|timeout|watch|xargs|command|if|then|do|else|while|until)\b"
+    r"(?:[ \t]+-[\w=,./-]{0,40}(?:[ \t]+[^\s-]\S{0,60})?){0,6}(?:[ \t]+[^\s;|&-][^\s;|&]{0,60})?[ \t])"
+    r"[ \t]*(?:\w{1,40}=\S{0,80}[ \t]+){0,3}(?:[\w.~/-]{0,80}/)?"
+)
+# What -p of docker and podman takes.
+PORTS = (
+    r"[\"']?(?:[\d.]+:|\[[\da-f:]+\]:)?\d*(?:-\d+)?:\d+(?:-\d+)?(?:/(?:tcp|udp|sctp))?[\"']?(?![^\s\"',}\]])"
+)
 VALUES = (
     re.compile(rf"{NAME}[\"']?[ \t]*[:=][ \t]*{VALUE}", re.IGNORECASE),
     re.compile(  # a value below its name: of several lines, or a single word
@@ -47,7 +58,10 @@ VALUES = (
         re.IGNORECASE,
     ),
     re.compile(rf"\b(?P<name>sshpass)[ \t]+(?:-[vP]\S*[ \t]+)?-p[ \t]*{VALUE}"),
-    re.compile(rf"\b(?P<name>mysql\w{{0,20}}|mariadb[\w-]{{0,20}})\b[^\n|;&]{{0,200}}?[ \t]-p{VALUE}"),
+    re.compile(
+        rf"{COMMAND}(?P<name>mysql\w{{0,20}}|mariadb[\w-]{{0,20}})\b[^\n|;&]{{0,200}}?[ \t]-p(?!{PORTS}){VALUE}",
+        re.MULTILINE,
+    ),
     re.compile(
         rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?{VALUE}[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+)?(?P<name>passwd)\b[^\n]{{0,80}}--stdin"
     ),
