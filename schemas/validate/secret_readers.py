@@ -134,12 +134,13 @@ def compare_readers(locks: tuple[Lock, ...], use: SecretUse, keys: SecretKeys) -
         for name, own in keys.hosts.items()
         if any(lock.tags and lock.opens_any(own) is True for lock in locks)
     }
+    has_admin = any(lock.opens_any(keys.admins) is True for lock in locks)
     return ReaderReport(
         missing=tuple(missing),
         surplus=tuple(sorted((named | tagged) - allowed)),
         stale=tuple(key for key, name in holders.items() if name is None),
         keyless=keyless,
-        readers=tuple(sorted((named | tagged) - {""})),
+        readers=(*((ADMINS,) if has_admin else ()), *sorted((named | tagged) - {""})),
         can_none=can_none,
     )
 

@@ -52,6 +52,26 @@ def test_check_says_what_it_did_not_verify_without_a_key(
     assert "unknown" not in shown.err
 
 
+def test_check_lists_the_admins_among_the_readers(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def list_readers() -> list[str]:
+        capsys.readouterr()
+        assert gitvirt("secret", "check", "-o", "json") == Exit.OK
+        (row,) = json.loads(capsys.readouterr().out)
+        found: list[str] = row["readers"]
+        return found
+
+    assert create("seed", monkeypatch) == Exit.OK
+    assert list_readers() == ["admins"]
+    assert gitvirt("secret", "check") == Exit.OK
+    assert "admins" in capsys.readouterr().out
+    pull(fleet)
+    push(fleet, {"machines/a.yaml": user("a", "seed", pin="rack-b1")}, "a")
+    assert gitvirt("secret", "rekey") == Exit.OK
+    assert list_readers() == ["admins", "rack-b1"]
+
+
 def test_a_tampered_file_gets_a_hint_of_its_own(
     fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
