@@ -84,12 +84,10 @@ def add_joining(joining: argparse._ArgumentGroup) -> None:
         help="commit the entry to this branch instead of printing it",
     )
     joining.add_argument(
-        "--token",
-        metavar="TOKEN",
-        help="join with this token of `gitvirt token create`; all accounts of this machine see it meanwhile",
-    )
-    joining.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="the token is in this file; - for the standard input"
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="join with the token of `gitvirt token create` in this file; - for the standard input",
     )
     joining.add_argument(
         "--link",

@@ -7,7 +7,7 @@ new branch and never to the source or target branch. Without `--branch` this com
     entry        goes                              needs
     (default)    to the terminal                   a person who adds it
     --branch     to that branch                    a host that may push to branches, which it should not
-    --token      to a branch, by the server        a token of an operator; no right on the Git server
+    --token-file to a branch, by the server        a token of an operator; no right on the Git server
 
 A second call changes nothing: existing keys and certificates are shown again, and an entry that is in the file already
 stays as it is, but for a certificate that it does not list. A new entry also lists the keys that the poollet opens Secrets with (`age`): those
@@ -51,7 +51,7 @@ OTHER_KEY = "choose another file with --key FILE"
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the key if one is named, then print the entry, or commit it with --branch. With a token, the server proposes it."""
-    if (arguments.token, arguments.token_file, arguments.link) != (None, None, None):
+    if (arguments.token_file, arguments.link) != (None, None):
         from poollet.cli import token_join  # loads gRPC
 
         return token_join.run(arguments)

@@ -1,4 +1,4 @@
-"""`gitvirt poollet join --token`: the host proposes its entry through a server of the link, and needs no right to push any branch.
+"""`gitvirt poollet join --token-file`: the host proposes its entry through a server of the link, and needs no right to push any branch.
 
 Theory of operation
 -------------------
@@ -89,19 +89,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_argument(arguments: argparse.Namespace) -> str:
-    """The token of the options. Raises CommandError for options that do not go together."""
-    if arguments.token is None and arguments.token_file is None:
-        raise CommandError("--link goes with --token or --token-file", "add one of them", Exit.USAGE)
-    if arguments.token is not None and arguments.token_file is not None:
-        raise CommandError("--token and --token-file are both given", "leave one of them out", Exit.USAGE)
+    """The token of the file. An argument could not hold it: all accounts of the machine see those. Raises CommandError for options that do not go together."""
+    if arguments.token_file is None:
+        cure = "add --token-file FILE, or - for the standard input"
+        raise CommandError("--link goes with a token", cure, Exit.USAGE)
     if arguments.branch is not None or arguments.dry_run:
         cause = "--branch and --dry-run do not go with a token: the server proposes the entry"
         raise CommandError(cause, "leave them out", Exit.USAGE)
     if arguments.link is None:
         cure = "add --link HOST:PORT, the address of `gitvirt run --join`"
         raise CommandError("a token needs the address of the server", cure, Exit.USAGE)
-    given: str | None = arguments.token
-    return given.strip() if given is not None else read_file(arguments.token_file)
+    return read_file(arguments.token_file)
 
 
 def read_file(path: Path) -> str:

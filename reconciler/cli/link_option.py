@@ -81,8 +81,8 @@ def serve_link(
     # Read when gRPC is loaded: its handlers at a fork serve programs that go on in the child, and ours are git.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     from iri.server.reflection_pool import build_reflection_pool
-    from reconciler.cli.controller.join_desk import TokenDesk
     from reconciler.cli.controller.source import SourceBranch
+    from reconciler.cli.controller.token_desk import TokenDesk
     from reconciler.cli.controller.writer import ControllerWriter
     from reconciler.link.join_port import JoinSetup
     from reconciler.link.metrics import LinkMetrics

@@ -1,4 +1,4 @@
-"""`gitvirt poollet join --token`: the host's half, against a server over real TLS."""
+"""`gitvirt poollet join --token-file`: the host's half, against a server over real TLS."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.reconciler.link.serving import wait_for
 from tests.servers.daemon import free_port
 from tests.servers.link_certificates import make_certificate
 from tests.servers.sshd import new_key
+
+FROM_INPUT = ("--token-file", "-")
 
 
 @pytest.fixture
@@ -63,8 +65,8 @@ def test_a_host_joins_with_its_keys_and_asks_again_for_the_answer(site: JoiningS
     public = " ".join(site.public("id").split()[:2])
     assert (entry.signers, entry.age) == ((f"{public} rack-a7",), (public,))
     assert entry.certificates == ((site.folder / "rack-a7.crt").read_text(),)
-    for more, given in ((("--token", token), ""), (("--token-file", "-"), token)):
-        assert join(site, *more, given=given, repo=signs)[:2] == (0, output.replace("created the", "the"))
+    again = join(site, *FROM_INPUT, given=token, repo=signs)
+    assert again[:2] == (0, output.replace("created the", "the"))
     assert site.list_branches() == [branch]
 
 
@@ -72,7 +74,7 @@ def test_where_the_token_cannot_merge_the_host_says_why(site: JoiningSite) -> No
     site.more = "  mode: enforce\n"
     site.write_settings()
     site.site.tick()
-    code, output, _ = join(site, "--token", site.token(site.claim(merge=True)))
+    code, output, _ = join(site, *FROM_INPUT, given=site.token(site.claim(merge=True)))
     assert (code, "not merged, although the token asks for it: this fleet accepts only signed" in output) == (
         0,
         True,
@@ -81,7 +83,7 @@ def test_where_the_token_cannot_merge_the_host_says_why(site: JoiningSite) -> No
 
 def test_a_server_with_another_certificate_gets_nothing(site: JoiningSite) -> None:
     other = make_certificate("link", is_link=True)
-    code, _, errors = join(site, "--token", site.token(site.claim(link=other.identity)))
+    code, _, errors = join(site, *FROM_INPUT, given=site.token(site.claim(link=other.identity)))
     assert code == 1
     assert f"has the certificate {site.served.link.identity[:12]}" in errors
     assert "Nothing was sent" in errors
@@ -99,18 +101,18 @@ def test_a_server_with_another_certificate_gets_nothing(site: JoiningSite) -> No
 def test_a_token_of_another_host_is_refused_before_anything_is_made(
     site: JoiningSite, name: str, pools: str, words: str
 ) -> None:
-    code, _, errors = join(site, "--token", site.token(), name=name, pools=pools)
+    code, _, errors = join(site, *FROM_INPUT, given=site.token(), name=name, pools=pools)
     assert (code, words in errors) == (3, True), errors
     assert not (site.folder / f"{name}.key").exists()
 
 
 def test_a_pattern_of_the_token_allows_what_begins_like_it(site: JoiningSite) -> None:
     claim = site.claim(pools=("rack-*",), volume_pools=("*",))
-    assert join(site, "--token", site.token(claim))[0] == 0
+    assert join(site, *FROM_INPUT, given=site.token(claim))[0] == 0
 
 
 def test_a_refusal_is_shown_with_its_cure(site: JoiningSite) -> None:
-    code, _, errors = join(site, "--token", site.token(by="stranger"))
+    code, _, errors = join(site, *FROM_INPUT, given=site.token(by="stranger"))
     assert code == 1
     assert "the server refused the host: the token does not count: signed by the ssh key" in errors
     assert "signatures.signers of gitvirt.yaml lists" in errors
@@ -128,32 +130,31 @@ def test_a_host_calls_a_busy_server_again(site: JoiningSite, monkeypatch: pytest
 
     with ThreadPoolExecutor(1) as thread:
         opened = thread.submit(let_in)
-        code, _, errors = join(site, "--token", site.token())
+        code, _, errors = join(site, *FROM_INPUT, given=site.token())
         opened.result()
     assert (code, errors) == (0, "")
     assert len(site.list_branches()) == 1
 
 
 def test_a_server_that_does_not_answer_is_an_error_with_its_cure(site: JoiningSite) -> None:
-    code, _, errors = join(site, "--token", site.token(), "--link", f"127.0.0.1:{free_port()}")
+    code, _, errors = join(site, *FROM_INPUT, "--link", f"127.0.0.1:{free_port()}", given=site.token())
     assert (code, "does not answer: Connection refused" in errors, "firewall" in errors) == (1, True, True)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ((), "--link goes with --token"),
-        (("--token", "x", "--token-file", "-"), "both given"),
-        (("--token", "x", "--branch", "b"), "do not go with a token"),
-        (("--token", "x", "--dry-run"), "do not go with a token"),
-        (("--token", "hunter2"), "this is not a token"),
-        (("--link", "here", "--token", "x"), "is not HOST:PORT"),
+        ((), "--link goes with a token"),
+        ((*FROM_INPUT, "--branch", "b"), "do not go with a token"),
+        ((*FROM_INPUT, "--dry-run"), "do not go with a token"),
+        (FROM_INPUT, "this is not a token"),
+        ((*FROM_INPUT, "--link", "here"), "is not HOST:PORT"),
     ],
 )
 def test_options_that_cannot_work_are_usage_errors(
     site: JoiningSite, more: tuple[str, ...], words: str
 ) -> None:
-    code, _, errors = join(site, *more)
+    code, _, errors = join(site, *more, given="hunter2")
     assert (code, words in errors) == (2, True), errors
     assert "hunter2" not in errors
 

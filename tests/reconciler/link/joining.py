@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import JoinRequest, JoinResponse
-from reconciler.cli.controller.join_desk import TokenDesk
+from reconciler.cli.controller.token_desk import TokenDesk
 from reconciler.cli.fleet_repo import Location
 from reconciler.gitstore.remote.address import parse_address
 from reconciler.gitstore.signatures.join_proof import proof_text, sign_proof
