@@ -66,7 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif files is not None:
         terminal.line(f"would create the certificate {files.certificate}, and list it in the entry")
     recipients = find_recipients(one)
-    if not recipients:
+    if key is not None and arguments.dry_run and not key.exists() and key.absolute() in list_own_keys(one):
+        fact = f"would create the key {printable(str(key))}, and list it in the entry"
+        terminal.line(f"{fact}, because the poollet opens Secrets with it")
+    elif not recipients:
         note_keyless(terminal, key)
     if arguments.branch is None:
         terminal.line("its entry for gitvirt.yaml:")
@@ -166,10 +169,14 @@ def refuse_other_host(files: PairFiles, name: str) -> None:
 def find_recipients(one: PoolletSettings) -> tuple[str, ...]:
     """The public halves of the keys that the poollet opens Secrets with, by poollet.yaml. Of a key that it does not open them with, none: Secrets
     would be encrypted for a host that cannot open them."""
+    return tuple(dict.fromkeys(each for key in list_own_keys(one) for each in read_public(key)))
+
+
+def list_own_keys(one: PoolletSettings) -> list[Path]:
+    """The files of the keys that the poollet opens Secrets with."""
     # A signing key may also be the fingerprint of an OpenPGP key.
     usual = [text for text in (one.repo.signing_key, one.repo.identity) if text and Path(text).is_absolute()]
-    named = one.decryption_keys if one.decryption_keys is not None else usual
-    return tuple(dict.fromkeys(each for text in named for each in read_public(Path(text))))
+    return [Path(text) for text in (one.decryption_keys if one.decryption_keys is not None else usual)]
 
 
 def read_public(key: Path) -> tuple[str, ...]:

@@ -146,6 +146,40 @@ def test_a_host_without_a_key_for_secrets_learns_what_to_add(tmp_path: Path) -> 
     )
 
 
+def test_a_dry_run_says_that_it_would_list_the_key_that_it_creates(tmp_path: Path) -> None:
+    fleet_repo, key = FleetRepo(tmp_path), tmp_path / "keys" / "id"
+    fleet_repo.begin()
+    config = tmp_path / "poollet.yaml"
+    config.write_text(
+        f"name: host-1\nrepo: {{url: {fleet_repo.repo}, mirror: {tmp_path / 'mirror'}, identity: {key}}}\n"
+    )
+
+    def call(*more: str) -> str:
+        command = [sys.executable, "-m", "reconciler", "poollet", "join", "--config", str(config), *more]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    would = f"would create the key {key}, and list it in the entry, because the poollet opens Secrets with it"
+    output = call("--dry-run")
+    assert would in output
+    assert "can open no Secrets" not in output
+    assert not key.parent.exists()
+    # A key that the poollet does not use is not listed, and does not help.
+    output = call("--dry-run", "--key", str(tmp_path / "other"))
+    assert "would create the key" not in output
+    assert "can open no Secrets" in output
+    (public,) = parse_public(call())
+    assert public == parse_recipient(key.with_name("id.pub").read_text())
+
+
+def parse_public(output: str) -> list[str]:
+    """The recipients that the printed entry lists."""
+    found = fleet.parse(f"fleet: {{id: {FLEET}}}\n{output[output.index('poollets:'):]}".encode())
+    assert isinstance(found, fleet.FleetSettings)
+    entry = found.poollets["host-1"]
+    assert entry is not None
+    return list(entry.age)
+
+
 def test_the_certificate_of_another_host_is_not_proposed(tmp_path: Path) -> None:
     """Two hosts join from one computer, with ssh keys in one folder."""
     fleet_repo = FleetRepo(tmp_path)
