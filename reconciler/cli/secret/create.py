@@ -20,8 +20,8 @@ from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.readable import MAX_BYTES, check_readable, edit_readable, refuse_large
-from reconciler.cli.secret.sealing import keys_of, refuse_errors
-from reconciler.cli.terminal import err, printable
+from reconciler.cli.secret.sealing import describe_readers, keys_of, refuse_errors
+from reconciler.cli.terminal import printable
 from schemas import live_layout
 from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import seal_text
@@ -139,19 +139,6 @@ def check_path(text: str) -> str:
         cause = f"a part of the path is longer than {NAME_BYTES} bytes, which no file may be called"
         raise CommandError(cause, "name a shorter file with --path", Exit.USAGE)
     return str(path)
-
-
-def describe_readers(found: SecretFiles, key: Key) -> None:
-    """Who cannot read it yet, as notes."""
-    use, hosts = found.secrets.use((key.namespace, key.name)), keys_of(found).hosts
-    if not use.consumers:
-        note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
-        err().line(f"note: {note}")
-    for name in sorted(use.hosts.known):
-        if not hosts.get(name):
-            err().line(
-                f"note: {printable(name)} has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
-            )
 
 
 def seal_for_readers(found: SecretFiles, key: Key, text: str) -> bytes:

@@ -17,7 +17,14 @@ from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
 from reconciler.cli.secret.readable import check_readable, edit_readable
-from reconciler.cli.secret.sealing import describe, keys_of, refuse_errors, refuse_other_keys, warn_former
+from reconciler.cli.secret.sealing import (
+    describe,
+    keys_of,
+    note_keyless,
+    refuse_errors,
+    refuse_other_keys,
+    warn_former,
+)
 from reconciler.cli.terminal import printable
 from reconciler.query.fleet_secrets import is_plain
 from schemas.encryption.age_armor import Identities
@@ -87,6 +94,7 @@ def write(arguments: argparse.Namespace, key: Key, edit: FileEdit, opened: Revea
             raise CommandError(f"{printable(path)} changed meanwhile; nothing was changed", "edit it again")
         if after == opened.text:
             return files.edit_result("edit", [ObjectChange(key, "as it was", "")], [])
+        note_keyless(newest, key)
         made = seal_edited(newest, key, after, opened)
         gone = newest.name_holders(made.gone)
         former[:] = gone if made.has_same_value else ()

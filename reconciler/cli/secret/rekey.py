@@ -23,7 +23,17 @@ from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
 from reconciler.cli.secret.files import SecretFiles
 from reconciler.cli.secret.private_keys import read_keys
-from reconciler.cli.secret.sealing import EVERYONE, describe, keys_of, refuse_other_keys, warn_former
+from reconciler.cli.secret.sealing import (
+    EVERYONE,
+    describe,
+    describe_readers,
+    keys_of,
+    note_keyless,
+    refuse_errors,
+    refuse_other_keys,
+    refuse_without_hosts,
+    warn_former,
+)
 from reconciler.cli.terminal import err, printable
 from reconciler.query.fleet_secrets import is_plain, locks_of
 from schemas.encryption.age_armor import Identities
@@ -115,8 +125,11 @@ def note_plain(found: SecretFiles, plain: Sequence[AnyDeclaration]) -> None:
 
 
 def encrypt_plain(found: SecretFiles, entry: AnyDeclaration) -> Rekeyed:
-    """A Secret that everyone could read, encrypted in its file for those who have to read it."""
+    """A Secret that everyone could read, encrypted in its file for those who have to read it. A CommandError where none of the hosts that could
+    read it has a key."""
     recipients = required_recipients(found.secrets.use((entry.key.namespace, entry.key.name)), keys_of(found))
+    refuse_without_hosts(found, entry.key, recipients)
+    describe_readers(found, entry.key)
     text = found.text(entry.path)
     try:
         after = seal_text(text, recipients, datetime.now(UTC))
@@ -124,6 +137,7 @@ def encrypt_plain(found: SecretFiles, entry: AnyDeclaration) -> Rekeyed:
         raise CommandError(
             f"{printable(entry.path)} cannot be encrypted: {error}", "correct the text"
         ) from None
+    refuse_errors(found, entry.path, after.encode())
     edit = FileEdit(entry.path, text.encode(), after.encode())
     return Rekeyed(entry.key, edit, found.name_holders(recipients), (EVERYONE,), was_plain=True)
 
@@ -159,6 +173,7 @@ def rekey(
     keys_of(found)
     if gone or is_forced:
         refuse_other_keys(entry.path, locks[0].other_keys)
+    note_keyless(found, entry.key)
     text = found.text(entry.path)
     try:
         after = encrypt_again(text, recipients, identities(), has_new_key=bool(gone) or is_forced)

@@ -1,7 +1,13 @@
 """What has to be right before a Secret is encrypted again, and what a reader that goes means for its values.
 
-`create`, `edit` and `rekey` ask alike, so that none of them writes what the other refuses. On the source branch nothing is written that
-`gitvirt validate` would refuse; a checkout may have several changes under way, so there people ask it themselves.
+    asked                                                       by
+    secrets.admins has a key                                    all
+    hosts that may need it have one (notes)                     all, where they encrypt
+    no reader by PGP or a KMS would be closed out               edit, rekey
+    no error of `gitvirt validate` comes to the source branch   create, edit, rekey of plain text: other calls of it change no value
+    a host can open what a machine could read until now         rekey of plain text: the others close it to no host that has a key
+
+A checkout may have several changes under way, so there people ask `gitvirt validate` themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +26,8 @@ from schemas.encryption.sealed_error import SealedError, SealedReason
 from schemas.kinds import Key
 from schemas.manifest import too_large
 from schemas.settings.secret_keys import SecretKeys
+from schemas.validate.finding import shorten_list
+from schemas.validate.secret_uses import consumer_keys
 
 # The reader of a value in plain text.
 EVERYONE = "everyone who can read the repository"
@@ -37,6 +45,49 @@ def keys_of(found: SecretFiles) -> SecretKeys:
             cause, "list your public key there: `age-keygen -y FILE`, or your ssh-ed25519 .pub line"
         )
     return keys
+
+
+def describe_readers(found: SecretFiles, key: Key) -> None:
+    """Who cannot read it yet, as notes."""
+    if not found.secrets.use((key.namespace, key.name)).consumers:
+        note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
+        err().line(f"note: {note}")
+    note_keyless(found, key)
+
+
+def note_keyless(found: SecretFiles, key: Key) -> None:
+    """The hosts that may need it and have no key."""
+    for name in list_keyless(found, key):
+        err().line(
+            f"note: {printable(name)} has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
+        )
+
+
+def list_keyless(found: SecretFiles, key: Key) -> list[str]:
+    hosts = keys_of(found).hosts
+    return [
+        name
+        for name in sorted(found.secrets.use((key.namespace, key.name)).hosts.known)
+        if not hosts.get(name)
+    ]
+
+
+def refuse_without_hosts(found: SecretFiles, key: Key, recipients: Collection[str]) -> None:
+    """A CommandError for a Secret that is in use, and that no host could open any more: what uses it could not be placed."""
+    use, hosts = found.secrets.use((key.namespace, key.name)), keys_of(found).hosts
+    may_need = use.hosts.known | use.hosts.unknown
+    if not use.consumers or any(set(hosts.get(name, ())) & set(recipients) for name in may_need):
+        return
+    users, keyless = shorten_list([str(each) for each in consumer_keys(use)]), list_keyless(found, key)
+    why, cure = "", "declare a pool where that may be placed, with its labels; then call it again"
+    if keyless:
+        why = f" ({shorten_list(keyless)}: no key in gitvirt.yaml)"
+        cure = f"add poollets.{keyless[0]}.age to gitvirt.yaml, then call it again"
+    raise CommandError(
+        f"no host could open {key} for {users}{printable(why)}; nothing was changed",
+        printable(cure),
+        Exit.PROBLEMS,
+    )
 
 
 def refuse_errors(found: SecretFiles, path: str, data: bytes) -> None:

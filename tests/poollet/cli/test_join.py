@@ -173,7 +173,7 @@ def test_a_dry_run_says_that_it_would_list_the_key_that_it_creates(tmp_path: Pat
 
 def parse_public(output: str) -> list[str]:
     """The recipients that the printed entry lists."""
-    found = fleet.parse(f"fleet: {{id: {FLEET}}}\n{output[output.index('poollets:'):]}".encode())
+    found = fleet.parse(f"fleet: {{id: {FLEET}}}\n{output[output.index('poollets:') :]}".encode())
     assert isinstance(found, fleet.FleetSettings)
     entry = found.poollets["host-1"]
     assert entry is not None

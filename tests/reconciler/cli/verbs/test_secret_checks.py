@@ -173,6 +173,60 @@ def test_a_value_is_to_be_rotated_that_was_in_plain_text_in_a_removed_file(
     assert gitvirt("secret", "check") == Exit.OK
 
 
+@pytest.mark.parametrize("mode", [[], ["--worktree"]], ids=["commit", "worktree"])
+def test_a_plain_secret_is_not_closed_to_the_only_host_that_needs_it(
+    mode: list[str], fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_key = settings(keys, ()) + b"  rack-a1: {}\n"
+    files = {"machines/a.yaml": user("a", "seed", pin="rack-a1"), "secrets/default/seed.yaml": PLAIN.encode()}
+    push(fleet, {**files, "gitvirt.yaml": without_key}, "plain")
+    assert gitvirt("secret", "rekey", "seed", *mode) == Exit.PROBLEMS
+    shown = capsys.readouterr()
+    assert (
+        "no host could open Secret/default/seed for Machine/default/a (rack-a1: no key in gitvirt.yaml)"
+        in shown.err
+    )
+    assert "add poollets.rack-a1.age" in shown.err
+    assert secret_text(fleet, "seed") == PLAIN
+    # One of two hosts without a key is a note, and the machine can be placed on the other.
+    files = {"machines/a.yaml": user("a", "seed", selector="a")}
+    some = settings(keys, ("rack-a2",)) + b"  rack-a1: {}\n"
+    push(fleet, {**files, "gitvirt.yaml": some}, "two hosts")
+    assert gitvirt("secret", "rekey", "seed", *mode) == Exit.OK
+    assert (
+        "note: rack-a1 has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
+        in capsys.readouterr().err
+    )
+    pull(fleet)
+    assert readers(keys, (fleet / "secrets/default/seed.yaml").read_text()) == {"ann", "rack-a2"}
+    assert gitvirt("validate") == Exit.OK
+    # Later calls say it too, where they change who can open it.
+    push(
+        fleet,
+        {
+            "gitvirt.yaml": some + f'  rack-b1: {{age: ["{keys.public("rack-b1")}"]}}\n'.encode(),
+            "machines/a.yaml": user("a", "seed"),
+        },
+        "more",
+    )
+    capsys.readouterr()
+    assert gitvirt("secret", "rekey", *mode) == Exit.OK
+    assert "note: rack-a1 has no key in gitvirt.yaml" in capsys.readouterr().err
+
+
+def test_an_edit_says_which_host_has_no_key(
+    fleet: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(fleet, {"machines/a.yaml": user("a", "seed", selector="a")}, "a")
+    assert create("seed", monkeypatch) == Exit.OK
+    pull(fleet)
+    push(fleet, {"gitvirt.yaml": settings(keys, ("rack-a2",)) + b"  rack-a1: {}\n"}, "two hosts")
+    capsys.readouterr()
+    monkeypatch.setenv("EDITOR", "sed -i s/correct/wrong/")
+    assert gitvirt("secret", "edit", "seed") == Exit.OK
+    assert "note: rack-a1 has no key in gitvirt.yaml" in capsys.readouterr().err
+
+
 def test_what_another_tool_encrypted_is_not_called_plain_and_not_encrypted_twice(
     fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
 ) -> None:
