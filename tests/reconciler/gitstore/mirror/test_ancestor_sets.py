@@ -9,8 +9,9 @@ import pygit2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pygit2.enums import SortMode
 
-from reconciler.gitstore.mirror.ancestor_sets import AncestorSets
+from reconciler.gitstore.mirror.ancestor_sets import NEAR, AncestorSets
 
 # For each commit: its parents, as how many commits before it they are, and its date.
 HISTORIES = st.lists(
@@ -26,6 +27,10 @@ class CountingStore(pygit2.Repository):
     def __getitem__(self, id: str | pygit2.Oid) -> pygit2.Object:
         self.reads += 1
         return super().__getitem__(id)
+
+    def walk(self, id: pygit2.Oid | str | None, mode: SortMode = SortMode.NONE) -> pygit2.Walker:
+        self.reads += sum(1 for _ in super().walk(id, mode))
+        return super().walk(id, mode)
 
 
 def open_store(folder: Path) -> CountingStore:
@@ -72,6 +77,32 @@ def test_a_tick_reads_what_is_new_and_not_the_history(tmp_path: Path) -> None:
     before = store.reads
     assert AncestorSets(store).is_descendant(live, source), "a new process asks about the newest commit"
     assert store.reads - before < 5
+
+
+def test_hosts_that_lag_behind_live_cost_what_lies_between(tmp_path: Path) -> None:
+    """Each is at a `live` of its own, and is asked about in each tick, whatever else is: no question may take the set of `live` away."""
+    store = open_store(tmp_path)
+    source = commit(store, [], 0, "first")
+    live, sources = [source], [source]
+    for number in range(1, 400):
+        sources.append(commit(store, [sources[-1]], number, f"source {number}"))
+        live.append(commit(store, [live[-1], sources[-1]], number, f"live {number}"))
+    sets = AncestorSets(store)
+    assert sets.is_descendant(live[-1], live[10])
+    reads = []
+    for number in range(400, 420):
+        before = store.reads
+        for lagging in (live[20], live[120], live[200], live[300], live[399]):
+            assert not sets.is_descendant(lagging, live[number - 1]) or lagging == live[number - 1]
+        assert sets.is_descendant(live[300], live[250])
+        assert not sets.is_descendant(sources[300], live[250])
+        live.append(commit(store, [live[-1], sources[-1]], number, f"live {number}"))
+        assert sets.is_descendant(live[-1], live[10])
+        assert not sets.is_descendant(live[-2], live[-1])
+        reads.append(store.reads - before)
+    # For each question the newest commits; for two of them the 50 rows between, of a source and a `live` each.
+    assert max(reads) < 9 * NEAR + 2 * 2 * 50 + 50, reads
+    assert AncestorSets(store).is_descendant(live[300], live[250]), "a set of that commit alone"
 
 
 def test_a_commit_that_is_not_here_has_no_answer(tmp_path: Path) -> None:
