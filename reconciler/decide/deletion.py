@@ -282,11 +282,12 @@ def follows_its_owner(view: View, known: ObjectState) -> bool:
 
 
 def is_announced(view: View, key: Key) -> bool:
-    """A pool that its poollet announces is there without being declared, where the fleet is open to that."""
+    """A pool that its poollet announces is there without being declared, where the fleet is open to that. One that may still be declared
+    is held like all else: an announcement must not lift its cordon."""
     if key.kind not in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) or view.rules.settings.pools != "open":
         return False
     state = view.find_pool(key)
-    return state is not None and state.announced is not None
+    return state is not None and state.announced is not None and not view.why_unverified(key)
 
 
 def order_deletion(edit: ObjectEdit, review: DeletionReview) -> Remove:

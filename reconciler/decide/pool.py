@@ -48,20 +48,13 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     """The need of a pool of either kind, declared or announced.
 
     The document is written for a pool that no file declares: when it is new, when its labels change, and when its declaration left the
-    source. A pool that no longer reports keeps its document, and with it the grant and the epoch.
+    source, which is certain here. A pool that no longer reports keeps its document, and with it the grant and the epoch.
     """
     known = edit.known
     state = view.find_pool(known.key)
     if state is None:
         return keep(with_requests(edit, requests))
-    status = update_pool_status(state, edit.record, edit.now)
-    if status != edit.record.status:
-        edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
-    edit = with_mismatch(with_answer(view, with_grant(with_requests(edit, requests), state), state), state)
-    for time in (FIRST_REPORTS, FIRST_READY) if edit.change_reasons else ():
-        if left := view.time_to_gather(time):
-            edit = edit.recheck_by(edit.now + left)  # until then it may wait for those of other pools
-    edit = with_report_fault(edit, state.report_fault)
+    edit = as_reported(view, edit, requests, state)
     if known.origin not in (Origin.ANNOUNCED, Origin.LEAVING) or state.announced is None:
         return keep(edit)
     body = announcement(known.key, state.announced.labels)
@@ -71,6 +64,18 @@ def decide_pool(view: View, edit: ObjectEdit, requests: PoolRequests = NO_REQUES
     by = f"reported by poollet {state.poollet}" if state.poollet else "its host announces it"
     edit = edit.log_change(Action.ANNOUNCE, by)
     return Keep(**edit.need_fields(), body=body)
+
+
+def as_reported(view: View, edit: ObjectEdit, requests: PoolRequests, state: PoolState) -> ObjectEdit:
+    """With all that its status says, whoever declares it."""
+    status = update_pool_status(state, edit.record, edit.now)
+    if status != edit.record.status:
+        edit = edit.with_record(status=status).log_change(Action.STATUS, getattr(status, "state", "").lower())
+    edit = with_mismatch(with_answer(view, with_grant(with_requests(edit, requests), state), state), state)
+    for time in (FIRST_REPORTS, FIRST_READY) if edit.change_reasons else ():
+        if left := view.time_to_gather(time):
+            edit = edit.recheck_by(edit.now + left)  # until then it may wait for those of other pools
+    return with_report_fault(edit, state.report_fault)
 
 
 def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
@@ -114,8 +119,13 @@ def is_first_grant(view: View, state: PoolState) -> bool:
 
 
 def with_leaving_host(view: View, edit: ObjectEdit, requests: PoolRequests) -> ObjectEdit:
-    """Of a pool that goes: what people say of its host, and the answer without which that host removes nothing."""
-    state, edit = view.find_pool(edit.known.key), with_requests(edit, requests)
+    """Of a pool that goes: what people say of its host, and the answer without which that host removes nothing. One that may still be
+    declared may stay for long: its status is kept up."""
+    key = edit.known.key
+    state = view.find_pool(key)
+    if state is not None and key in view.relations.absent and view.why_unverified(key):
+        return as_reported(view, edit, requests, state)
+    edit = with_requests(edit, requests)
     return with_answer(view, edit, state) if state is not None else edit
 
 

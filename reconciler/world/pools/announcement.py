@@ -132,8 +132,9 @@ def pool_state(
 
 
 def without_declaration(known: ObjectState) -> ObjectState:
-    """A pool that lost its file, in a fleet where its host's announcement is enough: nothing that the file said holds any more, and
-    `decide` writes so in this very tick. One that is ordered gone stays as it is."""
+    """A pool that no file declares any more, in a fleet where its host's announcement is enough: nothing that the file said holds, and
+    `decide` writes so in this very tick. One that is ordered gone stays as it is. Only for a certain absence: what may still be declared
+    stays as it was."""
     object = known.object
     if known.origin is not Origin.LEAVING or known.record.is_deleting:
         return known

@@ -16,7 +16,11 @@ Must never happen: an object is charged twice, as itself and as an orphan, or no
 
 from __future__ import annotations
 
-from reconciler.world.objects.object_state import ObjectState
+from dataclasses import replace
+
+from msgspec import structs
+
+from reconciler.world.objects.object_state import ObjectState, Origin
 from reconciler.world.objects.relations import pool_of
 from reconciler.world.objects.validation import find_rivals
 from reconciler.world.pools.announcement import pool_state, without_declaration
@@ -76,6 +80,8 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
     # The next grant of a pool without one comes after the epochs of the assignments there.
     placed = {pool_of(known) for pair in changed.values() for known in pair if known is not None}
     keys |= {pool for pool in placed if pool is not None and not state.grant(pool).host}
+    # Whether an absence is certain changes with other files.
+    keys |= {key for key in state.relations.absent if key.kind in POOLS}
     for kind in {POOL_OF_CLASS[key.kind] for key in changed if key.kind in POOL_OF_CLASS}:
         keys |= {pool.key for pool in state.pools_by_kind[kind].values()}
     for key in keys:
@@ -84,8 +90,10 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
             state.objects.get(key),
             state.announcement(key),
         )
-        before = pools.get(key.name)
-        if known is not None and announcement is not None and state.rules.settings.pools == "open":
+        before, unverified = pools.get(key.name), why_still_declared(state, key)
+        if known is not None and unverified:
+            known = structs.replace(known, origin=Origin.FROZEN)
+        elif known is not None and announcement is not None and state.rules.settings.pools == "open":
             known = without_declaration(known)
         if known is None and announcement is None:
             pools.pop(key.name, None)
@@ -93,13 +101,21 @@ def update_pools(state: State, changed: Changed, delta: Delta) -> None:
         else:
             is_reported = announcement is not None and announcement.host
             offer, fault = state.offers[key.kind], "" if is_reported else state.fault_of(key)
-            after = pools[key.name] = pool_state(key, known, announcement, offer, fault)
+            found = pool_state(key, known, announcement, offer, fault)
+            after = pools[key.name] = replace(found, why_not_ready=found.why_not_ready or unverified)
         if before != after:
             delta.frees_room = True
             delta.dirty.add(key)
             delta.dirty.update(state.relations.on_pool.get(key))
             if before is None or after is None or before.grant != after.grant:
                 delta.dirty |= reported_on(state, key)
+
+
+def why_still_declared(state: State, pool: Key) -> str:
+    """Why a pool without a document in the source may still be declared. It is as it was declared last, like one of a malformed file, and
+    takes nothing new."""
+    why = state.why_unverified(pool) if pool in state.relations.absent else ""
+    return f"it may still be declared: {why}" if why else ""
 
 
 def charge_kept(state: State, delta: Delta) -> None:

@@ -11,10 +11,11 @@ from reconciler.gitstore.repo import ExistingBlob
 from reconciler.loop.outcome import NoChange
 from reconciler.world.record import DELETION_HELD
 from schemas.kinds import Key, Kind
+from schemas.model import MachinePool
 from schemas.report import Report, objects
 from tests.reconciler.lifecycle.hosts import Fleet, Host
 from tests.reconciler.lifecycle.test_lives import EPHEMERAL, OFFICE, OTHERS, WEB, fleet
-from tests.reconciler.world.scene import MAIN, SETTINGS, SMALL, machine, using, volume
+from tests.reconciler.world.scene import MAIN, SETTINGS, SMALL, machine, pool, using, volume
 
 JSON = '{"kind": "Machine", "metadata": {"name": "web"}}\n'
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
@@ -259,6 +260,110 @@ def test_a_machine_does_not_leave_its_pool_for_one_that_is_full() -> None:
     world.settle()
     world.settle(seconds=11)
     assert world.pool_of("web") == "b"
+
+
+CORDON = "spec:\n  unschedulable: true\n"
+TAINT = "spec:\n  taints:\n    - {key: repair, effect: NoSchedule}\n"
+NOT_BLUE = "  machinePoolSelector: {zone: blue}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "wants"),
+    [
+        pytest.param(CORDON, "{}", "", id="a cordon"),
+        pytest.param(TAINT, "{}", "", id="a taint"),
+        pytest.param("", "{zone: red}", NOT_BLUE, id="a label in place of the host's"),
+    ],
+)
+@pytest.mark.parametrize(
+    "moved",
+    [
+        pytest.param({"pools.yaml": None, "infra.yaml": "a: [\n"}, id="to a file that cannot be read"),
+        pytest.param({"pools.yaml": None, "pools.yaml.gpg": "\x85\x01\x0c"}, id="to an encrypted file"),
+        pytest.param({"pools.yaml": "---\n"}, id="from a file that is empty now"),
+        pytest.param({".gitvirtignore": "pools.yaml\n"}, id="to the ignored files"),
+    ],
+)
+def test_a_pool_that_may_still_be_declared_is_as_it_was_declared(
+    moved: dict[str, str | None], spec: str, labels: str, wants: str
+) -> None:
+    """Its host announces it, and that is enough for a pool; but not to lift what people said of it."""
+    hosts = [Host(name, labels={"zone": "blue"}) for name in ("a", "b")]
+    declared = "---\n".join(pool(host.name, spec, labels) for host in hosts)
+    world = Fleet({**OTHERS, "small.yaml": SMALL, "pools.yaml": declared}, *hosts)
+    world.settle()
+    before = pools_of(world)
+    world.source({**moved, "web.yaml": machine("web", wants)})
+    world.tick()
+    assert world.pool_of("web") == ""
+    (held,) = world.plans[-1].pending_approvals
+    assert held.keys == tuple(before)
+    world.reconciler = world.another()
+    world.settle()
+    world.source({"new.yaml": machine("new", wants)})  # another commit, which changes nothing about that
+    world.settle()
+    assert (world.pool_of("web"), world.pool_of("new")) == ("", "")
+    for key, found in pools_of(world).items():
+        assert (found.spec, found.metadata.labels) == (before[key].spec, before[key].metadata.labels)
+        shown = {each.type: each for each in found.status.conditions}
+        assert (shown[DELETION_HELD].reason, shown[DELETION_HELD].message) == (
+            "AbsenceUnverified",
+            held.reason,
+        )
+        assert (shown["Ready"].status, shown["Ready"].message) == (
+            "False",
+            f"it may still be declared: {held.reason}",
+        )
+    # A host that falls silent meanwhile is shown so, and one that comes back.
+    world.silent.add("a")
+    world.settle(seconds=40)
+    assert {key.name: ready_of(found) for key, found in pools_of(world).items()} == {
+        "a": "Unknown",
+        "b": "False",
+    }
+    (why,) = [
+        each.message
+        for each in pools_of(world)[Key(Kind.MACHINE_POOL, "", "a")].status.conditions
+        if each.type == "Ready"
+    ]
+    assert "has not changed within the heartbeat timeout" in why
+    world.silent.clear()
+    world.settle()
+    # Once it is sure that no file declares them, they are as their hosts announce them, in that very tick.
+    gone = dict.fromkeys(each for each in moved if each not in ("pools.yaml", ".gitvirtignore"))
+    world.source({**gone, "pools.yaml": None})
+    world.tick()
+    assert world.pool_of("web") != ""
+    for found in pools_of(world).values():
+        assert found.metadata.labels == {"zone": "blue"}
+        assert not found.spec.unschedulable
+        assert not found.spec.taints
+        assert ready_of(found) == "True"
+        assert DELETION_HELD not in {each.type for each in found.status.conditions}
+
+
+def test_a_pool_that_was_unverified_and_is_declared_again_goes_on() -> None:
+    world = Fleet({**OTHERS, "a.yaml": pool("a", CORDON)}, Host("a"))
+    world.settle()
+    before = pools_of(world)
+    world.source({"a.yaml": None, "infra.yaml": "a: [\n"})
+    world.settle()
+    world.source({"infra.yaml": pool("a")})
+    world.settle()
+    (after,), (cordoned,) = pools_of(world).values(), before.values()
+    assert (after.metadata.uid, after.status.host) == (cordoned.metadata.uid, cordoned.status.host)
+    assert after.status.epoch == cordoned.status.epoch
+    assert not after.spec.unschedulable
+    assert ready_of(after) == "True"
+
+
+def pools_of(world: Fleet) -> dict[Key, MachinePool]:
+    return {key: found for _, key, found in world.documents() if isinstance(found, MachinePool)}
+
+
+def ready_of(found: MachinePool) -> str:
+    (ready,) = [each.status for each in found.status.conditions if each.type == "Ready"]
+    return ready
 
 
 @pytest.mark.parametrize("text", ["fleet: [\n", None])
