@@ -24,6 +24,7 @@ class JoinRefusal(StrEnum):
     LONG = "too_long"
     USED = "used"
     TAKEN = "name_taken"
+    KEY_TAKEN = "key_taken"
     OLD_TLS = "old_tls"
     TOO_MANY = "too_many"
     FAILED = "failed"
@@ -33,6 +34,7 @@ STATUS = {
     JoinRefusal.MALFORMED: grpc.StatusCode.INVALID_ARGUMENT,
     JoinRefusal.USED: grpc.StatusCode.ALREADY_EXISTS,
     JoinRefusal.TAKEN: grpc.StatusCode.ALREADY_EXISTS,
+    JoinRefusal.KEY_TAKEN: grpc.StatusCode.ALREADY_EXISTS,
     JoinRefusal.OLD_TLS: grpc.StatusCode.UNAUTHENTICATED,
     JoinRefusal.TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
     JoinRefusal.FAILED: grpc.StatusCode.FAILED_PRECONDITION,

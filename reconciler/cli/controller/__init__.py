@@ -6,7 +6,8 @@
     source     one call: the fleet opened, a commit pushed, requests found in history
     writer     Schedule, Update, Stop, Destroy
 
-    token_desk, join_request, join_record   hosts that join with a token: judged, what they ask for, which tokens were used
+    token_desk, join_request, join_keys, join_record
+               a host that joins with a token: judged, what it asks for, whether its keys are its own, which tokens were used
 
 Limits: writes the source branch alone, by compare-and-swap; keeps nothing between calls. It knows no certificate: who may do what is asked of
 the client that calls.

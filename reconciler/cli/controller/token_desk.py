@@ -7,7 +7,8 @@ Each request is judged from a snapshot of its own, and becomes one write of two 
     a token by a stranger   is refused by the signers of the last tick, before the Git server is asked anything
     settings that judge     those of the source commit that `live` was made of last. A head that is not reconciled yet, or whose commits do
                             not count, changes neither signers nor certificates of the link
-    names that are taken    of these settings, and of the head of the source branch
+    names that are taken    of these settings, and of the head of the source branch, whether it is reconciled or not
+    keys that are taken     of the same two (join_keys.py)
     tokens that were used   of the record (join_record.py)
     the write               the entry, on a branch of its own or on the source branch, and the record, all or nothing
 
@@ -45,6 +46,7 @@ import grpc
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import JoinRequest, JoinResponse
 from reconciler.cli.access.settings_text import change_settings
 from reconciler.cli.controller.commit_signing import find_reconciled, refuse_unsigned
+from reconciler.cli.controller.join_keys import refuse_listed_keys
 from reconciler.cli.controller.join_record import JOINS_REF, JoinRecord, RecordedJoin
 from reconciler.cli.controller.join_request import JoiningHost, read_join_request
 from reconciler.cli.exits import CommandError
@@ -142,7 +144,9 @@ class TokenDesk:
         """None for a lost race."""
         record, now = JoinRecord.of(fleet), self._clock()
         in_force = read_settings_in_force(fleet)
-        names = in_force.poollets.keys() | read_names(fleet)
+        proposed = read_effective_settings(fleet.repo, fleet.snapshot.source).settings
+        known = tuple(each for each in (in_force, proposed) if each is not None)
+        names = frozenset(name for each in known for name in each.poollets)
         links = tuple(list_identities(in_force))
         facts = JoinFacts(in_force.fleet.id, links, names, record.list_nonces(), now)
         verifier = Verifier(parse_signers(in_force.signatures.signers), self._environment)
@@ -150,6 +154,7 @@ class TokenDesk:
         if isinstance(judged, JoinRefused):
             return answer_again(record, host, judged)
         check_settings(fleet, changes=True)
+        refuse_listed_keys(host, known)
         log.info("a host joins name=%s certificate=%s", host.name, host.identity)
         reason = ""
         if judged.merge:
@@ -214,12 +219,6 @@ def read_settings_in_force(fleet: FleetRepo) -> FleetSettings:
         cause = "the fleet has no settings in force yet"
         raise JoinRefusedError(JoinRefusal.FAILED, cause, "join again once the reconciler has written `live`")
     return found
-
-
-def read_names(fleet: FleetRepo) -> frozenset[str]:
-    """Those with an entry at the head of the source branch, whether it is reconciled or not."""
-    found = read_effective_settings(fleet.repo, fleet.snapshot.source).settings
-    return frozenset(found.poollets) if found is not None else frozenset()
 
 
 def list_identities(settings: FleetSettings) -> Iterator[str]:

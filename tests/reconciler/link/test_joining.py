@@ -220,6 +220,38 @@ def test_a_name_with_an_entry_is_taken_also_where_the_entry_is_not_reconciled(si
     assert site.list_branches() == []
 
 
+@pytest.mark.parametrize("field", ["signers", "age"])
+@pytest.mark.parametrize("where", ["signatures.signers", "secrets.admins", "rack-b1.signers", "rack-b1.age"])
+def test_a_key_of_another_owner_is_refused(site: JoiningSite, where: str, field: str) -> None:
+    key = " ".join(site.public("server").split()[:2])
+    asked = {"ssh_public_key": key} if field == "signers" else {"age": [key]}
+    if where == "signatures.signers":
+        site.signers += (f'ann valid-after="20200101" {key} her laptop',)
+    elif where == "secrets.admins":
+        site.more = f"secrets:\n  admins:\n  - {key} bob\n"
+    else:
+        site.more = f"poollets:\n  rack-b1:\n    {where.partition('.')[2]}: [{key}]\n"
+    site.write_settings()
+    for _ in range(2):  # at the head of the source alone; then in force as well
+        status, words = site.refused(site.request(site.token(site.claim(merge=True)), OWN, **asked))
+        assert (status, f"...{key[-8:]} under " in words, f"{where} already" in words) == (EXISTS, True, True)
+        site.site.tick()
+    assert site.served.count("gitvirt_link_joins_refused_total", reason="key_taken") == 2
+    assert site.list_branches() == []
+
+
+def test_a_key_of_age_that_another_host_has_is_refused_and_its_own_is_not(site: JoiningSite) -> None:
+    key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+    site.more = f"poollets: {{rack-b1: {{age: [{key}]}}}}\n"
+    site.write_settings()
+    status, words = site.refused(site.request(site.token(), OWN, age=[key]))
+    assert (status, "lists the key age1ql3z...ac8p under poollets.rack-b1.age" in words) == (EXISTS, True)
+    site.more = ""
+    site.write_settings()
+    site.site.tick()
+    assert site.send(site.request(site.token(), OWN, age=[key])).branch
+
+
 def test_signers_count_from_the_commit_that_is_reconciled(site: JoiningSite) -> None:
     site.signers = (site.public("stranger"),)
     site.write_settings()
