@@ -3,6 +3,9 @@
 The text is in a folder of its own that only this account may read, because a file of the source may have values of Secrets. The folder is
 removed when the text is used; whoever could not use it keeps it (`keep`) and names it, so that no typing is lost.
 
+While the editor runs, Ctrl-C and Ctrl-Backslash are its own, as with Git: the terminal sends their signals to both, an editor goes on after
+them, and the text that a person typed would be lost with the folder.
+
 Must never happen: an editor that failed, or that was never started, counts as an edit.
 """
 
@@ -11,15 +14,19 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.terminal import printable
 
 VARIABLES = ("VISUAL", "EDITOR")
+# Ctrl-C and Ctrl-Backslash.
+KEYS = (signal.SIGINT, signal.SIGQUIT)
 # For an editor that is told to end: it puts the terminal right, and may save what it has.
 END_SECONDS = 2.0
 
@@ -33,6 +40,21 @@ def find_editor(environment: Mapping[str, str]) -> str:
         if shutil.which(name, path=environment.get("PATH")):
             return name
     raise CommandError("there is no editor", "set VISUAL or EDITOR to the command of one", Exit.USAGE)
+
+
+@contextmanager
+def without_keys() -> Iterator[None]:
+    """Nothing happens here at the signals of the terminal's keys. They are handled and not ignored, because a program that is started
+    inherits what is ignored: the editor hears them. What the caller ignores stays so, as with nohup."""
+    before = {number: signal.getsignal(number) for number in KEYS}
+    taken = [number for number in KEYS if before[number] is not signal.SIG_IGN]
+    try:
+        for number in taken:
+            signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
 
 
 class OpenedText:
@@ -62,12 +84,14 @@ class OpenedText:
 
     def open(self) -> bytes:
         """Waits until the editor ends, and returns what it left; a CommandError if it failed."""
-        words = ["/bin/sh", "-c", f'{self._command} "$@"', self._command, str(self.file)]
-        with subprocess.Popen(words, env=dict(os.environ)) as self._editor:
+        # A shell that waits for the editor has to go on after the keys, too; what it starts hears them.
+        words = ["/bin/sh", "-c", f'trap : INT QUIT; {self._command} "$@"', self._command, str(self.file)]
+        with without_keys(), subprocess.Popen(words, env=dict(os.environ)) as self._editor:
             code = self._editor.wait()
         self._editor = None
         if code:
-            cause = f"the editor {printable(self._command)} ended with {code}; nothing was changed"
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+            cause = f"the editor {printable(self._command)} {how}; nothing was changed"
             raise CommandError(cause, "set VISUAL or EDITOR to the command of an editor that works")
         try:
             return self.file.read_bytes()

@@ -37,6 +37,9 @@ def edit_readable(
     cannot be used stays on tmpfs, and the CommandError names it."""
     folder = memory_folder(environment)
     with open_removable(lambda: OpenedText(name, text.encode(), environment, folder)) as opened:
+        err().line(
+            f"the readable text is in {printable(str(opened.file.parent))}, on tmpfs, until this command ends"
+        )
         while True:
             data = opened.open()
             try:

@@ -1,8 +1,10 @@
-"""Removes the readable text of a Secret when a signal ends the verb: a closed terminal, `kill`, Ctrl-C.
+"""Removes the readable text of a Secret when a signal ends the verb: a closed terminal, `kill`, Ctrl-C at a question.
 
 | signal while the text is there | what happens |
 |---|---|
-| SIGHUP, SIGINT, SIGQUIT, SIGTERM | the editor is told to end, the folder goes, the process ends with 128 + the signal |
+| SIGHUP, SIGTERM | the editor is told to end, the folder goes, the process ends with 128 + the signal |
+| SIGINT, SIGQUIT while the editor runs | nothing: they are the editor's (`without_keys`) |
+| SIGINT, SIGQUIT else | the folder goes, the process ends with 128 + the signal |
 | one of them that the caller ignores, as nohup does | ignored |
 | another one meanwhile | ignored: the removal takes a bounded time |
 | SIGKILL, a lost computer | the text stays in memory until the next restart |
