@@ -44,7 +44,7 @@ from poollet.decide.memory import Memory, from_report
 from poollet.decide.preconditions import still_holds
 from poollet.report import pool_report
 from poollet.report.assemble import Pools, assemble_report, select_error_entries, stamp
-from poollet.report.candidate import list_held
+from poollet.report.candidate import HeldObjects
 from poollet.report.events import Events
 from poollet.report.pool_report import AnyPool, DeclaredClasses
 from poollet.report.provider_events import ProviderEvents
@@ -118,7 +118,7 @@ class Agent:
         self._decide, self._ask, self._clock = parts.decide, parts.ask, parts.clock
         self._pools = {(Kind(pool.kind), pool.name): pool for pool in setup.pools}
         self._live = LiveSync(parts.remote, self._pools, parts.publisher.ref, parts.clock)
-        self._events = Events(setup.name, parts.clock)
+        self._events, self._held = Events(setup.name, parts.clock), HeldObjects()
         self._provider_events = ProviderEvents(self._events)
         self._memory = Memory()
         self.last_report = Report()
@@ -387,7 +387,7 @@ class Agent:
             instance=self.setup.instance,
             pools=tuple(sorted({name for _, name in self._pools})),
             version=self.setup.version,
-            objects=list_held(self._live.fleet, self.connections.values(), before),
+            objects=self._held.list(self._live.fleet, self.connections.values(), before),
         )
 
     def _still_holds(self, action: ObjectAction) -> bool:

@@ -20,7 +20,8 @@ one has a stolen key, or runs what another `live` ordered. A claim then moves no
                                                                                 counts
     any              an object of that name on a host that waits as a           blocked: OnAnotherHost
                      candidate, or until `live` is written again
-    any              it was OnAnotherHost, and a report cannot be read          blocked: OnAnotherHost still
+    any              it was blocked by a row of these, and a report cannot be   blocked still, for the same reason
+                     read
     any              in a report of another fleet, or of a host whose pool      placed: that host does not count
                      people declared destroyed
 
@@ -40,17 +41,22 @@ from reconciler.decide.waiting_hosts import is_destroyed, may_hold, removal
 from reconciler.gitstore.approval import commit_command
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, declared_pin
-from reconciler.world.record import ACCEPTED, LOST, ON_ANOTHER
+from reconciler.world.record import (
+    ACCEPTED,
+    DOES_NOT_FIT,
+    LOST,
+    MULTIPLE,
+    NOT_ASSIGNED,
+    ON_ANOTHER,
+    REFUSED,
+    is_on_a_host,
+)
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
 from schemas.model import Machine, Volume
 from schemas.report import CandidateReport
 
-MULTIPLE = "ReportedByMultiplePools"
-NOT_ASSIGNED = "ReportedWithoutAssignment"
-DOES_NOT_FIT = "PoolDoesNotFit"
-REFUSED = "ReportedByRefusedPoollet"
 WHEN_LOST = (MULTIPLE, DOES_NOT_FIT)  # on live they show that the object was claimed while live was lost
 
 
@@ -67,17 +73,16 @@ def was_refused(known: ObjectState) -> bool:
 
 
 def unread_claims(view: View, known: ObjectState) -> Iterator[Obstacle]:
-    """Reports that cannot be read, of an object that waits on `live` because another host has it: no report says that it is there no more."""
+    """Reports that cannot be read, of an object that waits on `live` because a host has it: no report says that it is there no more. The
+    reason stays, because it says whether the object may be adopted."""
     accepted = known.record.condition(ACCEPTED)
-    if accepted is None or accepted.reason != ON_ANOTHER:
+    if accepted is None or not is_on_a_host(known.record):
         return
-    for name, report in sorted(view.reports.by_poollet.items()):
-        if report.hides_claims and not view.is_garbage(report):
-            message = f"a host had it without an order, and the report of poollet {name} cannot be read, so it may have it still"
-            yield Obstacle(
-                ON_ANOTHER,
-                f"{message}; it is not placed a second time. If nothing runs there, remove the report: {removal(view, name)}",
-            )
+    for name in sorted(view.reports.unread):
+        if view.may_have_host(name):
+            message = f"a report said that a host has it, and that of poollet {name} cannot be read, so that host may have it still"
+            cure = f"If nothing runs there, remove the report: {removal(view, name)}"
+            yield Obstacle(accepted.reason, f"{message}; it is not placed a second time. {cure}")
 
 
 def why_not_adopted(view: View, known: ObjectState, claims: Sequence[ObjectReport]) -> Obstacle | None:

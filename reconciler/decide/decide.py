@@ -11,7 +11,7 @@ volumes and interfaces, all that is absent from the source, all on a pool whose 
     4. discard_destroyed   retained data of destroyed hosts
     5. evaluate            what waits for a pool, where an assignment ended in this tick and made room
     6. generated_needs     ephemeral objects of the machines that go on
-    7. hold_machines       machines whose volumes may be placed nowhere
+    7. block_machines      machines whose volumes may be placed nowhere
     8. admit_returns       machines that come back after an undo, before others are placed
     9. postpone_moves      after a start, until each known host was seen to report: no placement, no eviction
    10. order_evictions     as many as limits.evict allows at once, the least important first
@@ -39,13 +39,14 @@ from reconciler.decide.deletion import DeletionReview, review_deletions
 from reconciler.decide.need import Adopt, Blocked, Drain, Need, Place, Postpone
 from reconciler.decide.object_edit import ObjectEdit, identify
 from reconciler.decide.outcome import keep, settle_leaving
-from reconciler.decide.placement.held_volumes import hold_machines
+from reconciler.decide.placement.blocked_volumes import block_machines
 from reconciler.decide.placement.offers import NO_OFFERS, OfferDesk, decide_placements
 from reconciler.decide.placement.quota_use import with_quota_use, write_usage
 from reconciler.decide.pool_requests import PoolRequests, judge_requests
 from reconciler.decide.references import interfaces_of, machines_of, volumes_of
 from reconciler.decide.removal import undo
 from reconciler.decide.removal.retained import discard_destroyed, restore, retained_volume_for
+from reconciler.decide.volume_claim import drop_rewound_claim
 from reconciler.plan.types import Action, Plan
 from reconciler.world.changes import WorldChanges
 from reconciler.world.objects.object_state import ObjectState, Origin
@@ -59,6 +60,7 @@ from reconciler.world.record import (
     FROZEN,
     PLACED,
     empty_status,
+    is_on_a_host,
 )
 from reconciler.world.reports.status_update import READY
 from reconciler.world.view import View
@@ -119,7 +121,7 @@ def decide_needs(
         evaluate(view, affected_keys(view, view.relations.waiting, ()) - needs.keys(), facts, now, needs)
     for owner in [need for need in needs.values() if need.key.kind is Kind.MACHINE]:
         needs |= {need.key: need for need in generated_needs(view, owner, now, requests)}
-    needs |= {need.key: need for need in hold_machines(view, needs, now)}
+    needs |= {need.key: need for need in block_machines(view, needs, now)}
     needs |= {need.key: need for need in undo.admit_returns(view, needs.values())}
     if awaited := view.awaited_hosts:
         ends = now + timedelta(seconds=max(each.seconds for each in awaited))
@@ -203,6 +205,8 @@ def decide_object(view: View, edit: ObjectEdit, facts: TickFacts) -> Need:
     its host for as long as anything is on it.
     """
     known = edit.known
+    if known.key.kind is Kind.VOLUME:
+        edit = drop_rewound_claim(view, edit)  # also of one that is to go: its host may still attach it
     if (found := settle_before_deletion(view, edit, facts.requests)) is not None:
         return found
     is_absent = known.key in view.relations.absent and not deletion.is_announced(view, known.key)
@@ -347,7 +351,7 @@ def annotate(view: View, need: Need, now: datetime) -> Need:
     if known.origin is not Origin.FROZEN and not refused and not has_condition:
         return need
     edit = ObjectEdit(known, need.record, now, need.change_reasons)
-    if known.origin is Origin.FROZEN:
+    if known.origin is Origin.FROZEN and (edit.assignment is not None or not is_on_a_host(edit.record)):
         edit = edit.set_condition(ACCEPTED, "False", FROZEN, why := why_frozen(view, known))
         edit = edit.log_change(Action.BLOCKED, why) if edit.record != need.record else edit
     if refused:

@@ -10,7 +10,6 @@ from shlex import quote
 
 from reconciler.decide.apply_report import PoolFact, adopt, adoption_claims, apply_status, claims_beside
 from reconciler.decide.claims import (
-    MULTIPLE,
     candidate_claims,
     list_rivals,
     refused_claims,
@@ -25,7 +24,7 @@ from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.pool_requests import status_of
 from reconciler.plan.types import Action
 from reconciler.world.objects.relations import POOL_OF
-from reconciler.world.record import ACCEPTED, ON_ANOTHER, SCHEDULED
+from reconciler.world.record import ACCEPTED, MULTIPLE, ON_ANOTHER, SCHEDULED, is_on_a_host
 from reconciler.world.reports.object_report import ObjectReport
 from reconciler.world.view import View
 from schemas.kinds import Key
@@ -50,7 +49,9 @@ def block(edit: ObjectEdit, reason: str, message: str) -> Blocked:
 
 def pause(view: View, edit: ObjectEdit, fact: PoolFact) -> Keep | PoolUnreachable:
     """Nothing is decided about a paused object. Its status is kept true: what its host reports, or that nothing is known of it now."""
-    edit = apply_status(edit.clear_condition(ACCEPTED), fact)
+    if edit.assignment is not None or not is_on_a_host(edit.record):
+        edit = edit.clear_condition(ACCEPTED)  # what a host had counts again when the pause ends
+    edit = apply_status(edit, fact)
     if fact.is_lost and edit.assignment is not None:
         return wait_for_pool(view, edit, edit.assignment.pool)
     return keep(edit)
@@ -102,6 +103,8 @@ def settle_leaving(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
         return block(edit if is_there or edit.assignment is None else edit.unassign(), *refused)
     if not is_recovering:
         return None
+    if edit.assignment is None and (unread := next(unread_claims(view, edit.known), None)):
+        return block(edit, *unread)
     claims, own = claims_beside(view, edit, fact), fact.report
     if not claims:
         return None
@@ -137,6 +140,8 @@ def adopt_reported(view: View, edit: ObjectEdit, fact: PoolFact) -> Adopt | Bloc
     found = found or next(list_rivals(view, edit.known), None)
     if found is not None:
         return block_named(view, edit) or block(edit, *found)
+    if (found := next(unread_claims(view, edit.known), None)) is not None:
+        return block(edit, *found)
     if len(claims) > 1:
         return block_claimed(edit, claims)
     if claims and (adopted := adopt(view, edit, claims[0])) is not None:
@@ -172,5 +177,5 @@ def block_named(view: View, edit: ObjectEdit) -> Blocked | None:
     for each in view.held_reports(key):
         message = f"poollet {each.poollet} reports it, and names a commit that live does not contain"
         return block(edit, ON_ANOTHER, f"{message}; it is not placed before that is approved or over")
-    found = next(candidate_claims(view, key), None) or next(unread_claims(view, edit.known), None)
+    found = next(candidate_claims(view, key), None)
     return block(edit, *found) if found is not None else None

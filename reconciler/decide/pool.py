@@ -9,15 +9,17 @@ Limits: it touches no object on the pool. Assignments follow the grant by `under
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from msgspec.structs import replace
 
+from reconciler.decide.claims import cure_of_candidate
 from reconciler.decide.need import Keep, Need
 from reconciler.decide.object_edit import ObjectEdit
 from reconciler.decide.outcome import keep
 from reconciler.decide.pool_requests import DIGITS, NO_REQUESTS, PoolRequests, command_of
+from reconciler.decide.waiting_hosts import may_hold
 from reconciler.plan.types import Action
 from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import Origin
@@ -28,7 +30,9 @@ from reconciler.world.record import (
     DESTROYED,
     HOST_MISMATCH,
     HOST_MOVED,
+    ON_ANOTHER,
     OPEN_REQUEST,
+    ORDERS_CONFIRMED,
     REPORT_UNREADABLE,
     moment,
     stamp,
@@ -96,18 +100,42 @@ def with_grant(edit: ObjectEdit, state: PoolState) -> ObjectEdit:
 def with_answer(view: View, edit: ObjectEdit, state: PoolState) -> ObjectEdit:
     """A host that lost its local state asks whether it may act by this `live`: one out of a backup would order what runs elsewhere by now. It
     may by the commit that grants it its first pool. Else it may once this process awaits no host any more, and has run for one timeout of
-    the fleet: a host that reports would show an older `live`, also one that such a `live` does not know. While `live` is lost, a tick writes
-    only when all have reported."""
+    the fleet: a host that reports would show an older `live`. One that such a `live` does not know only waits, and names what it has: while
+    that is assigned to this host, there is no answer. While `live` is lost, a tick writes only when all have reported."""
     status = edit.record.status
     host = status.host if isinstance(status, POOL_STATUS) else None
     if host is None or host.id != state.grant.host or state.asks in ("", host.answered):
-        return edit
+        return edit.clear_condition(ORDERS_CONFIRMED)
     is_held = not view.rewind.is_proven and state.poollet in view.rewind.reports
     is_early = bool(view.awaited_hosts) or view.time_to_gather(view.usual_timeout) > timedelta(0)
     if is_held or (is_early and not is_first_grant(view, state)):
         return edit.recheck_by(edit.now + RECHECK)
-    edit = edit.with_status(host=replace(host, answered=state.asks))
+    if found := next(list_held_by_others(view, state), ""):
+        message = f"host {host.id} lost its local state, and waits before it acts: {found}"
+        edit = edit.set_condition(ORDERS_CONFIRMED, "False", ON_ANOTHER, message)
+        return edit.recheck_by(edit.now + RECHECK)
+    edit = edit.with_status(host=replace(host, answered=state.asks)).clear_condition(ORDERS_CONFIRMED)
     return edit.log_change(Action.STATUS, f"host {host.id} lost its local state, and may act again")
+
+
+def list_held_by_others(view: View, state: PoolState) -> Iterator[str]:
+    """Objects that `live` assigns to the pools of this host, and that another host has which waits without the grant of its own. The
+    answer for one pool is for all pools of the poollet."""
+    own = view.reports.by_poollet.get(state.poollet)
+    pools = own.announced_keys if own is not None else {state.key}
+    for key in sorted(key for pool in pools for key in view.relations.on_pool.get(pool)):
+        uid = view.objects[key].record.uid
+        for name in view.reports.candidate_index.speakers(key):
+            report = view.reports.by_poollet[name]
+            waiting = report.candidate
+            if waiting is None or waiting.host_id == state.grant.host or not may_hold(view, waiting, report):
+                continue
+            if any(
+                (one.kind, one.namespace, one.name) == key and one.uid in (uid, None)
+                for one in waiting.objects
+            ):
+                where = f"host {waiting.host_id} waits for the pools of poollet {name}, and has {key}, which live assigns to host {state.grant.host}"
+                yield f"{where}; live may be older than that. {cure_of_candidate(view, name, waiting)}"
 
 
 def is_first_grant(view: View, state: PoolState) -> bool:

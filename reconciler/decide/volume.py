@@ -60,7 +60,8 @@ def decide_unassigned(view: View, edit: ObjectEdit, fact: PoolFact) -> Need:
     if must_wait(edit, fact):
         return keep(wait_for_next_commit(edit))
     if isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None:
-        return keep(edit.clear_condition(ACCEPTED))  # provided from outside: there is nothing to place
+        # Provided from outside: there is nothing to place.
+        return keep(edit.clear_condition(ACCEPTED, SCHEDULED))
     if found := first_obstacle(view, known):
         return block(edit, *found)
     edit = edit.clear_condition(ACCEPTED).recheck_by(next_retry(edit.rejections, edit.now))

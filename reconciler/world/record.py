@@ -142,6 +142,12 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return condition(getattr(self.status, "conditions", ()), type)
 
 
+def is_on_a_host(record: Record) -> bool:
+    """Whether `live` says that it is not placed because a report says that a host has it."""
+    accepted = record.condition(ACCEPTED)
+    return accepted is not None and accepted.reason in ON_A_HOST
+
+
 NOTHING = Record()
 
 
@@ -171,6 +177,7 @@ DESTROYED = (
     "Destroyed"  # people state by a commit that the host of a pool is gone with all it had: what became of it
 )
 HOST_MOVED = "HostMoved"  # people move a pool to another host by a commit: what became of it
+ORDERS_CONFIRMED = "OrdersConfirmed"  # why a host that lost its local state has no answer yet
 REPORT_UNREADABLE = "ReportUnreadable"  # the report of a pool's poollet is nothing that can be read
 HOST_MISMATCH = "HostMismatch"  # another host than the one with the grant reports as the pool, or waits to
 UNVERIFIED = "AbsenceUnverified"  # the reason of DELETION_HELD for an object that may still be declared
@@ -181,9 +188,13 @@ REPLACEMENT_WAITS = (
 ADOPTED = "Adopted"  # the reason of Ready for a volume that was taken over, until its host reports its handle
 LOST = "Lost"  # the reason of Ready for an object with data that is gone: of poollets, and of a snapshot whose host is destroyed
 FROZEN = "Frozen"  # the reason of ACCEPTED for an object whose file cannot be used: it stays as it was
-ON_ANOTHER = (
-    "OnAnotherHost"  # the reason of ACCEPTED for what is not placed, because a host has it without an order
-)
+MULTIPLE = "ReportedByMultiplePools"
+NOT_ASSIGNED = "ReportedWithoutAssignment"
+DOES_NOT_FIT = "PoolDoesNotFit"
+ON_ANOTHER = "OnAnotherHost"
+REFUSED = "ReportedByRefusedPoollet"
+# Reasons of ACCEPTED for an object that is not placed, because a report says that a host has it.
+ON_A_HOST = frozenset({MULTIPLE, NOT_ASSIGNED, DOES_NOT_FIT, ON_ANOTHER, REFUSED})
 OWN = frozenset(
     {
         SCHEDULED,
@@ -194,6 +205,7 @@ OWN = frozenset(
         DESTROYED,
         HOST_MOVED,
         HOST_MISMATCH,
+        ORDERS_CONFIRMED,
         REPORT_UNREADABLE,
     }
 )

@@ -172,18 +172,18 @@ class View:
 
     @property
     def awaited_hosts(self) -> tuple[AwaitedHost, ...]:
-        """Hosts without a report since the start of this process. While there are any, nothing is placed, no eviction is ordered, and no
-        host is taken for destroyed."""
+        """Hosts without a report since this process began. Until there are none, nothing is placed or evicted, and no host counts as destroyed."""
         return self.start_wait.list_awaited(self.reports) if self.start_wait is not None else ()
 
     def is_garbage(self, report: HostReport) -> bool:
-        """Whether the ref is garbage that belongs to no host: no commit, at a name that gitvirt.yaml does not declare and that owns no pool of
-        the source. It holds nothing; whatever else cannot be read may be a host's."""
-        declared = {*self.rules.settings.poollets, *self.rules.before.poollets}
-        if not report.is_of_no_host or report.name in declared:
-            return False
+        """Whether the ref is garbage that belongs to no host, and no commit. It holds nothing; what else cannot be read may be a host's."""
+        return report.is_of_no_host and not self.may_have_host(report.name)
+
+    def may_have_host(self, poollet: str) -> bool:
+        """Whether gitvirt.yaml declares a poollet of that name, or it owns a pool of the source."""
         pools = (pool.key for found in self.pools_by_kind.values() for pool in found.values())
-        return not any(self.authority.owns(report.name, pool) for pool in pools)
+        is_declared = poollet in self.rules.settings.poollets or poollet in self.rules.before.poollets
+        return is_declared or any(self.authority.owns(poollet, pool) for pool in pools)
 
     @property
     def time_for_first_reports(self) -> timedelta:

@@ -88,6 +88,7 @@ class Reports:
         self.watch = watch or HeartbeatWatch()
         self.heartbeats: dict[Writer, Heartbeat] = {}
         self.silent: dict[Writer, str] = {}  # and why
+        self.unread: frozenset[str] = frozenset()  # whose reports hide what their hosts have
         self.cited: set[str] = set()
         self._now = EVER
         self._speakers: dict[Key, tuple[str, ...]] = {}
@@ -124,6 +125,7 @@ class Reports:
             self.watch.note(report)
         for writer in sorted({*self.watch.writers, *self.heartbeats}):
             self._age(writer, moved)
+        self.unread = frozenset(name for name, report in self.by_poollet.items() if report.hides_claims)
         return moved
 
     @property

@@ -7,7 +7,7 @@ Runs also when no ref moved, because a heartbeat expires by the clock. What it t
     the heartbeat of its writer changes, or it asks    every pool that it announces
     it begins or ceases to be fresh                    objects in it that their pool has not confirmed
     a host becomes silent, or its silence ends         every known pool that its poollet may speak for
-    it begins or ceases to be readable                 what is not placed because another host has it
+    it begins or ceases to be readable                 what is not placed because a host has it
     a report is new, or gone                           pools that are named like it, and what shorter names report of those
 
 Judges nothing itself: reports/signed.py checks signatures, reports/authority.py says what counts. What is refused stays in
@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from reconciler.world.objects.object_state import ObjectState
-from reconciler.world.record import ACCEPTED, ON_ANOTHER
+from reconciler.world.objects.relations import POOL_OF
+from reconciler.world.record import is_on_a_host
 from reconciler.world.reports.authority import Authority
 from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.signed import judge
@@ -37,7 +37,7 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
     accepted = {name: report.is_accepted for name, report in reports.by_poollet.items()}
     fresh = {name for name, report in reports.by_poollet.items() if reports.is_fresh(report.writer)}
     asks = {name: asks_of(report) for name, report in reports.by_poollet.items()}
-    unread = list_unread(state)
+    unread = reports.unread
     beats, silent = dict(reports.heartbeats), dict(reports.silent)
     moved = reports.advance(
         inputs.repo,
@@ -61,8 +61,8 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
             keys.update(report.announced_keys)
         if (name in fresh) != reports.is_fresh(report.writer):
             keys.update(state.relations.unconfirmed & report.entries.keys())
-    if unread != list_unread(state):
-        keys.update(key for key in state.relations.waiting if is_on_another(state.objects[key]))
+    if unread != reports.unread:
+        keys.update(on_hosts(state))
     turned = {name for (name, _), _ in silent.items() ^ reports.silent.items()}
     replaced = (writer for writer, _ in beats.items() ^ reports.heartbeats.items())
     turned |= {writer[0] for writer in replaced if not reports.is_written_by(writer)}
@@ -72,15 +72,11 @@ def load_reports(state: State, inputs: UpdateInputs, has_new_rules: bool) -> Del
     return Delta(touched=keys, dirty=set(keys), blobs_read=moved.blobs_read)
 
 
-def list_unread(state: State) -> set[str]:
-    """Whose reports hide what their hosts have."""
-    return {name for name, report in state.reports.by_poollet.items() if report.hides_claims}
-
-
-def is_on_another(known: ObjectState) -> bool:
-    """Whether it is not placed on `live` because another host has it."""
-    accepted = known.record.condition(ACCEPTED)
-    return accepted is not None and accepted.reason == ON_ANOTHER
+def on_hosts(state: State) -> Iterator[Key]:
+    """What is not placed on `live` because a report says that a host has it."""
+    yield from (
+        key for key, known in state.objects.items() if key.kind in POOL_OF and is_on_a_host(known.record)
+    )
 
 
 def asks_of(report: HostReport) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from iri.machine import Power, RuntimeMachine
+from iri.runtime import AnyObject
+from iri.simulated.faults.fault_injection import FaultInjectingRuntime, wrap_calls
 from iri.simulated.faults.fault_rules import FaultRule
 from poollet.decide.decide import decide
 from schemas import report
@@ -128,6 +132,30 @@ def test_the_farewell_of_the_granted_host_gives_nothing_away(leaving: str) -> No
     hosts.turns(hosts.new, 20)
     assert not hosts.new.publisher.has_landed
     assert hosts.powers(hosts.second) == []
+
+
+class ForgetfulRuntime(FaultInjectingRuntime):
+    """Its lists lack everything while `is_forgetful`."""
+
+    is_forgetful = False
+
+    def objects(self, kind: type[AnyObject]) -> Mapping[str, AnyObject]:
+        return {} if self.is_forgetful else super().objects(kind)
+
+
+def test_a_host_that_waits_believes_no_single_list_that_lacks_what_it_has() -> None:
+    hosts = TwoHosts()
+    runtime = ForgetfulRuntime(hosts.first.runtime, wrap_calls(hosts.first.host, hosts.first.faults))
+    hosts.first.runtime = runtime
+    hosts.new = hosts.run("second", hosts.first, 2)
+    hosts.turns(hosts.new, 3)
+    for is_forgetful in (True, False, True, False):
+        runtime.is_forgetful = is_forgetful
+        hosts.turns(hosts.new, 1)
+        assert list_held(hosts) == [("Machine", "web", uid(1))]
+    runtime.is_forgetful = True
+    hosts.turns(hosts.new, 3)
+    assert list_held(hosts) == []
 
 
 @pytest.mark.parametrize("is_rewound", [False, True], ids=["lost", "rewound to before the grant"])

@@ -20,6 +20,7 @@ from reconciler.world.pools.grants import Grant
 from reconciler.world.pools.pool_state import PoolState
 from reconciler.world.record import DESTROYED, HOST_MISMATCH, HOST_MOVED, condition
 from reconciler.world.reports.heartbeat import Heartbeat
+from reconciler.world.reports.host_report import HostReport
 from reconciler.world.reports.rewind import Rewind
 from reconciler.world.reports.start_wait import AwaitedHost
 from schemas.kinds import Key, Kind
@@ -173,6 +174,38 @@ def test_a_host_without_memory_is_answered_once_live_is_known_to_be_current(
     assert status.host.answered == answered
     is_waiting = answered == "run-1" and kind is not Small
     assert (need.due is not None) is is_waiting
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_host_without_memory_is_not_answered_while_another_host_has_what_live_assigns_to_it(
+    is_there: bool,
+) -> None:
+    """That other host only waits, because an older `live` does not know it."""
+    world = Small().add(pool(MachinePoolStatus(host=GrantedHost(id="h1", answered="run-1"), epoch=1)))
+    world.pools_by_kind[Kind.MACHINE_POOL]["a"] = state(asks="run-2")
+    web = make_object(Kind.MACHINE, "web", {"machineClassRef": {"name": "small"}}, on="a")
+    world.add(web)
+    held = report.HeldObject("Machine", web.key.name, "default", web.record.uid)
+    candidate = report.CandidateReport(
+        name="b", host_id="h9", instance="1", objects=(held,) if is_there else ()
+    )
+    found = HostReport("b", "c" * 40, "c" * 40, NOW, host="h9", candidate=candidate)
+    world.reports.by_poollet["b"] = found
+    world.reports.candidate_index.replace("b", (), candidate.objects)
+    need = decide_pool(world, start_edit(world, world.objects[POOL], NOW, NO_REQUESTS))
+    status = need.record.status
+    assert isinstance(status, MachinePoolStatus)
+    assert status.host is not None
+    shown = need.record.condition("OrdersConfirmed")
+    if not is_there:
+        assert (status.host.answered, shown) == ("run-2", None)
+        return
+    assert status.host.answered == "run-1"
+    assert need.due is not None
+    assert shown is not None
+    assert (shown.status, shown.reason) == ("False", "OnAnotherHost")
+    assert "host h9 waits for the pools of poollet b, and has Machine/default/web" in shown.message
+    assert "git push origin --delete refs/poollets/b" in shown.message
 
 
 GRANTS: dict[str, tuple[MachinePoolStatus, Grant, tuple[str, int], bool]] = {

@@ -303,6 +303,15 @@ def test_a_claim_of_a_rewound_live_ends_when_an_orphan_has_the_volume() -> None:
     assert need(world).record.claim is None
 
 
+def test_a_claim_of_a_rewound_live_ends_also_where_the_volume_is_to_go() -> None:
+    """Its host would attach it for the machine of the claim, beside the one that has it."""
+    world = with_orphan(lose_live(hold(with_handle(small(user("also"))), "also")))
+    known = world.objects[DATA]
+    world.add(replace(known, source=None))
+    world.relations.absent.add(DATA)
+    assert need(world).record.claim is None
+
+
 def test_an_earlier_object_of_the_name_does_not_keep_what_live_has_from_its_host() -> None:
     """After a restore: it was an orphan before, and stays one."""
     world = with_orphan(lose_live(claims(small(on=""))), kind="Volume", name="data", uid=uid_of("earlier"))

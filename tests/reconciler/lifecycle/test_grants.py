@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reconciler.gitstore.objects.database import ObjectType, hash_object
 from reconciler.loop.outcome import Committed, NoChange
 from reconciler.world.pools.grants import Grant
 from schemas.kinds import Key, Kind
@@ -207,31 +206,6 @@ def test_a_machine_does_not_bring_a_volume_to_a_pool_that_may_not_be_placed(
         world.tick(10)
     assert world.pool_of("web")
     assert world.volume("data").status.assignment is not None
-
-
-@pytest.mark.parametrize("path", ["", "orphans.json", "candidate.json"], ids=lambda path: path or "a blob")
-def test_an_unreadable_report_frees_nothing_that_its_host_had(path: str) -> None:
-    world = fleet()
-    world.source({"web.yaml": machine("web")})
-    for _ in range(2):
-        world.hosts_report()
-        wait_beside(world, "a", objects=(HeldObject("Machine", "web", "default", INSTANCE),))
-        world.tick(10)
-    assert find_accepted(world, "web").reason == "OnAnotherHost"
-    for _ in range(3):
-        world.hosts_report()
-        if path:
-            world._commit(REPORTS + "a", {"candidate.json": None, path: b"{"}, {}, has_parents=True)
-        else:
-            found = hash_object(ObjectType.BLOB, b"hello")
-            world.remote.objects[found.id] = (ObjectType.BLOB, found.data)
-            world.remote.refs[REPORTS + "a"] = world.heads[REPORTS + "a"] = found.id
-        world.tick(10)
-    assert (world.pool_of("web"), find_accepted(world, "web").reason) == ("", "OnAnotherHost")
-    assert "the report of poollet a cannot be read" in find_accepted(world, "web").message
-    world.hosts_report()
-    world.tick(10)
-    assert world.pool_of("web")
 
 
 def test_the_way_out_names_the_pools_that_a_candidate_waits_for_and_may_have() -> None:

@@ -19,29 +19,30 @@ from reconciler.decide.references import volumes_of
 from reconciler.world.record import ACCEPTED
 from reconciler.world.view import View
 from schemas.kinds import Key, Kind
-from schemas.model import Machine
+from schemas.model import Machine, Volume
 
 VOLUME_BLOCKED = "VolumeBlocked"
 
 
-def hold_machines(view: View, needs: Mapping[Key, Need], now: datetime) -> Iterator[Blocked]:
+def block_machines(view: View, needs: Mapping[Key, Need], now: datetime) -> Iterator[Blocked]:
     """Instead of placements. `needs` has those of all volumes of a machine that is decided."""
     for key, need in needs.items():
         machine = view.objects[key].object if isinstance(need, Place) and key.kind is Kind.MACHINE else None
         if not isinstance(machine, Machine):
             continue
-        whys = (_why_held(view, each, needs.get(each)) for each in volumes_of(machine))
+        whys = (_why_blocked(view, each, needs.get(each)) for each in volumes_of(machine))
         if why := next(filter(None, whys), ""):
             edit = ObjectEdit(view.objects[key], need.record, now, need.change_reasons, need.due)
             yield block(edit, VOLUME_BLOCKED, why)
 
 
-def _why_held(view: View, key: Key, need: Need | None) -> str:
+def _why_blocked(view: View, key: Key, need: Need | None) -> str:
     """Why this volume may not be placed with its machine; empty if it may, has its pool, or does not exist yet."""
     known = view.objects.get(key)
     if known is None or need is None or need.record.pool:
         return ""
-    if is_paused(known):
+    is_from_outside = isinstance(known.object, Volume) and known.object.spec.volume_class_ref is None
+    if is_paused(known) and not is_from_outside:
         return f"volume {key.name} is paused and has no pool yet; `gitvirt resume volume {key.namespace}/{key.name}` ends that"
     if not isinstance(need, Blocked):
         return ""
