@@ -36,6 +36,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 STEADY_SECONDS = 60.0
 CHECK_SECONDS = 2.0
 END_SECONDS = 20.0
+STANDARD_ERROR = 2  # where its log goes
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class RuntimeProcesses:
         for supervisor in self._supervisors:
             supervisor.is_stopping.set()
         for supervisor in self._supervisors:
-            supervisor.join()
+            if supervisor.ident is not None:  # a host that leaves starts none
+                supervisor.join()
             if ends:
                 supervisor.end()
 
@@ -130,9 +132,10 @@ class _Supervisor(threading.Thread):
             return pause
         if is_served(self.runtime.addresses[0]):
             return CHECK_SECONDS
-        # In a session of its own, so that Ctrl-C in a terminal ends the poollet and no guest.
+        # In a session of its own, so that Ctrl-C in a terminal ends the poollet and no guest. It outlives the poollet: who reads what that
+        # prints waits for the poollet alone.
         self._process = subprocess.Popen(
-            self.runtime.command, stdin=subprocess.DEVNULL, start_new_session=True
+            self.runtime.command, stdin=subprocess.DEVNULL, stdout=STANDARD_ERROR, start_new_session=True
         )
         self._since = time.monotonic()
         log.info("runtime started runtime=%s pid=%d", self.runtime.name, self._process.pid)
