@@ -23,11 +23,12 @@ Each request is judged from a snapshot of its own, and becomes one write of two 
     lost to another writer  everything is judged again, TRIES times. If the other writer was a server with the same token, it is used now
     without an answer       UNAVAILABLE. It may have landed: the same host asks again, and gets branch and commit from the record
 
-The token is in the commit (`Gitvirt-Join:`), so who reviews it can check which operator allowed it. It is used by then.
+Both commits say what the operator signed (`Gitvirt-Join:`), so who reviews the entry can check who allowed it. The secret of the token is in
+neither: every reader of the repo sees them, and a Git server that is restored to before the join knows nothing of the use.
 
 A stranger, whose token does not count, gets the same words whatever the state of the repo: what went wrong is in the log of the server.
 
-Must never happen: an entry without its record; an entry for a name that has one; a token that counts by settings that do not.
+Must never happen: an entry without its record; an entry for a name that has one; a token that counts by settings that do not; a commit that is enough to join.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -65,6 +66,7 @@ from reconciler.gitstore.signatures.join_token import (
     JoinRefused,
     judge_signature,
     judge_token,
+    list_evidence,
     read_token,
 )
 from reconciler.gitstore.signatures.signers import parse_signers
@@ -78,7 +80,6 @@ from schemas.settings.fleet import PATH, FleetSettings
 
 log = logging.getLogger(__name__)
 
-JOIN_TRAILER = "Gitvirt-Join"
 AUTHOR = Identity("gitvirt", "gitvirt@localhost")
 DIGITS = 8
 RIGHTS = f"let the reconciler's key push to join/* and {JOINS_REF} (docs/git.md)"
@@ -187,11 +188,10 @@ class TokenDesk:
         entered = RecordedJoin(
             made.host.name, made.host.identity, branch, is_merged, made.reason, made.claim.expires
         )
-        drafts = (
-            draft_entry(fleet, made, now),
-            record.draft(made.claim.nonce, entered, made.ref, AUTHOR, now),
-        )
-        match fleet.repo.write(drafts):
+        recorded = record.draft(made.claim.nonce, entered, made.ref, AUTHOR, now)
+        drafts = (draft_entry(fleet, made, now), recorded)
+        evidence = prove_consent(made.host.token)
+        match fleet.repo.write([replace(each, trailers=evidence) for each in drafts]):
             case Pushed(commits):
                 return to_response(entered, commits[made.ref])
             case PushConflict(refs):
@@ -263,8 +263,13 @@ def draft_entry(fleet: FleetRepo, made: JoinProposal, now: datetime) -> Draft:
         author=AUTHOR,
         time=now,
         parent=source,
-        trailers=((JOIN_TRAILER, made.host.token),),
     )
+
+
+def prove_consent(text: str) -> tuple[tuple[str, str], ...]:
+    found = read_token(text)
+    assert found is not None, "it was judged"
+    return list_evidence(found[0])
 
 
 def build_entry(made: JoinProposal) -> dict[str, Value]:

@@ -2,8 +2,16 @@
 ssh-keygen, which signs and proves.
 
 Theory of operation. An operator allows one host, by name and with these pools, to be proposed within the hour. The token holds the claim, byte for
-byte as it was signed, and the signature of an ssh key that `signatures.signers` of gitvirt.yaml lists. It holds no secret key, but whoever has
-it first can use it: that is why it is short-lived, names its host, and counts once.
+byte as it was signed, and the signature of an ssh key that `signatures.signers` of gitvirt.yaml lists. Whoever has it first can use it: that is
+why it is short-lived, names its host, and counts once.
+
+    part         is                                                    published
+    claim        what the operator allows                              with the commit of the entry
+    secret       random, and of this token alone                       never: its SHA-256 is
+    signature    over the claim and the SHA-256 of the secret          with the commit
+
+So the commit proves for good who allowed what, and cannot be used as a token: not even for a Git server that was restored to before the host joined, and so
+knows nothing of its use.
 
     judged in this order   refused as     because
     form                   MALFORMED      a token that was cut off, or is none
@@ -18,13 +26,14 @@ it first can use it: that is why it is short-lived, names its host, and counts o
 The signature is judged before anything that the claim says, so a stranger learns nothing about the fleet from the answers.
 
 Must never happen: a signature that was made for a Git commit counts for a token, or one for a token counts for a commit; what is judged differs
-from what was signed.
+from what was signed; the secret of a token is published.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 import secrets
 from collections.abc import Collection
@@ -43,8 +52,14 @@ JOIN_NAMESPACE = "gitvirt-join@gitvirt.dev"
 LONGEST = timedelta(hours=1)
 CLOCKS_DIFFER = timedelta(seconds=30)  # that of the operator may be ahead
 NONCE_BYTES = 16
+SECRET_BYTES = 32
 NONCE = re.compile(r"[0-9a-f]{32}")  # names a file and a part of a branch
 MOST_CHARACTERS = 16 * 1024
+CLAIM_TRAILER, SECRET_TRAILER, SIGNATURE_TRAILER = (
+    "Gitvirt-Join",
+    "Gitvirt-Join-Secret-SHA256",
+    "Gitvirt-Join-Signature",
+)
 
 
 class JoinFault(StrEnum):
@@ -78,10 +93,19 @@ class JoinClaim(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 
 
 class JoinToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`claim` is the text that was signed, and is never encoded again."""
+    """`claim` is part of the text that was signed, and is never encoded again. What is published is in a commit message: its blanks must stay."""
 
     claim: str
+    secret: str
     signature: str
+
+    @property
+    def secret_digest(self) -> str:
+        return hashlib.sha256(self.secret.encode()).hexdigest()
+
+    @property
+    def signed_text(self) -> bytes:
+        return f"{self.claim}\n{self.secret_digest}".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +144,19 @@ def make_claim(
 
 def create_token(claim: JoinClaim, sign: Sign) -> str:
     """One line that survives a terminal, an e-mail and a cloud-config. `sign` must sign for JOIN_NAMESPACE. Raises SigningError."""
-    text = msgspec.json.encode(claim)
-    token = JoinToken(text.decode(), sign(text))
+    unsigned = JoinToken(msgspec.json.encode(claim).decode(), secrets.token_hex(SECRET_BYTES), "")
+    token = msgspec.structs.replace(unsigned, signature=sign(unsigned.signed_text))
     return PREFIX + base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
+
+
+def list_evidence(token: JoinToken) -> tuple[tuple[str, str], ...]:
+    """Trailers that prove who allowed what, and with which no reader can join. docs/link.md says how to check them."""
+    signature = "".join(line for line in token.signature.splitlines() if not line.startswith("-----"))
+    return (
+        (CLAIM_TRAILER, token.claim),
+        (SECRET_TRAILER, token.secret_digest),
+        (SIGNATURE_TRAILER, signature),
+    )
 
 
 def read_token(text: str) -> tuple[JoinToken, JoinClaim] | None:
@@ -137,7 +171,8 @@ def read_token(text: str) -> tuple[JoinToken, JoinClaim] | None:
         _ = claim.expiry  # raises for a number beyond all times
     except (binascii.Error, ValueError, OverflowError, OSError):
         return None
-    return (token, claim) if NONCE.fullmatch(claim.nonce) else None
+    is_one_line = token.claim.isprintable() and token.claim == " ".join(token.claim.split())
+    return (token, claim) if NONCE.fullmatch(claim.nonce) and is_one_line else None
 
 
 def judge_token(text: str, name: str, facts: JoinFacts, verifier: Verifier) -> JoinClaim | JoinRefused:
@@ -156,7 +191,7 @@ def judge_signature(text: str, now: datetime, verifier: Verifier) -> JoinClaim |
             JoinFault.MALFORMED, "this is not a token", "copy the whole line, from gitvirt-join. on"
         )
     token, claim = found
-    verdict = verifier.verify_text(token.claim.encode(), token.signature, JOIN_NAMESPACE, now)
+    verdict = verifier.verify_text(token.signed_text, token.signature, JOIN_NAMESPACE, now)
     if isinstance(verdict, BadSignature):
         cure = "sign it with a key that signatures.signers of gitvirt.yaml lists"
         return JoinRefused(JoinFault.UNSIGNED, f"the token does not count: {verdict.words}", cure)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import logging
+import os
+import re
 import socket
 import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import grpc
+import msgspec
 import pytest
 
 from iri.proto.gitvirt.link.v1alpha1.agent_pb2 import JoinRequest, JoinResponse
+from reconciler.gitstore.signatures.join_token import (
+    CLAIM_TRAILER,
+    PREFIX,
+    SECRET_TRAILER,
+    SIGNATURE_TRAILER,
+    JoinClaim,
+    JoinToken,
+    read_token,
+)
 from reconciler.link import join_port
 from reconciler.link.join_desk import JoinRefusal, JoinRefusedError
 from reconciler.link.server_key import LinkSetupError
@@ -29,6 +43,7 @@ from tests.servers.link_certificates import make_certificate
 from tests.servers.repository import git, hook
 
 OWN, OTHER = make_certificate("rack-a7"), make_certificate("rack-a7")
+GUIDE = Path(__file__).parents[3] / "docs" / "link.md"
 DENIED, EXISTS = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.ALREADY_EXISTS
 MALFORMED, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
 
@@ -52,7 +67,7 @@ def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join_port, "CALLS_AT_ONCE", 10_000.0)
 
 
-def test_the_entry_is_proposed_on_a_branch_with_the_token_as_evidence(site: JoiningSite) -> None:
+def test_the_entry_is_proposed_on_a_branch_with_what_the_operator_signed(site: JoiningSite) -> None:
     main, claim = site.head("refs/heads/main"), site.claim()
     token = site.token(claim)
     key, age = site.public("server"), site.public("server").rsplit(" ", 1)[0]
@@ -62,15 +77,20 @@ def test_the_entry_is_proposed_on_a_branch_with_the_token_as_evidence(site: Join
     )
     assert site.head("refs/heads/main") == main
     assert git(site.remote, "rev-parse", f"{answer.commit}^") == main
-    assert git(site.remote, "log", "-1", "--format=%(trailers)", answer.commit) == f"Gitvirt-Join: {token}"
     assert git(site.remote, "log", "-1", "--format=%s", answer.commit) == "poollets: rack-a7 joins"
     entry = site.settings(answer.branch).poollets["rack-a7"]
     assert entry is not None
     assert (entry.pools, entry.volume_pools) == (("rack-a7",), ("ssd-a7",))
     assert entry.certificates == (OWN.pem,)
     assert (entry.signers, entry.age) == ((f"{age} rack-a7",), (age,))
-    trailers = git(site.remote, "log", "-1", "--format=%(trailers)", "refs/gitvirt/joins")
-    assert trailers == f"Proposal-Commit: {answer.commit}"
+    evidence = read_trailers(site, answer.commit)
+    assert list(evidence) == ["Gitvirt-Join", "Gitvirt-Join-Secret-SHA256", "Gitvirt-Join-Signature"]
+    assert msgspec.json.decode(evidence["Gitvirt-Join"], type=JoinClaim) == claim
+    assert read_trailers(site, "refs/gitvirt/joins") == {**evidence, "Proposal-Commit": answer.commit}
+    opened = read_token(token)
+    assert opened is not None
+    for commit in (answer.commit, "refs/gitvirt/joins"):
+        assert opened[0].secret not in git(site.remote, "cat-file", "-p", commit)
     assert site.served.count("gitvirt_link_joins_total") == 1
 
 
@@ -84,7 +104,8 @@ def test_a_merged_entry_lets_the_host_connect(site: JoiningSite) -> None:
 
 
 def test_with_merge_no_person_has_to_merge(site: JoiningSite) -> None:
-    answer = site.send(site.request(site.token(site.claim(merge=True)), OWN))
+    token = site.token(site.claim(merge=True))
+    answer = site.send(site.request(token, OWN))
     assert (answer.branch, answer.is_merged, answer.reason) == ("main", True, "")
     assert answer.commit == site.head("refs/heads/main")
     assert site.list_branches() == []
@@ -93,13 +114,47 @@ def test_with_merge_no_person_has_to_merge(site: JoiningSite) -> None:
     with raw_host(site.served, OWN) as host:
         host.hello("rack-a7", fleet=FLEET)
         assert host.next().HasField("welcome")
-    assert site.send(site.request(read_again(site, answer), OWN)) == answer
+    assert site.send(site.request(token, OWN)) == answer
 
 
-def read_again(site: JoiningSite, answer: JoinResponse) -> str:
-    """The token, which is in the commit: by then it is used."""
-    text = git(site.remote, "log", "-1", "--format=%(trailers:key=Gitvirt-Join,valueonly)", answer.commit)
-    return text.strip()
+def read_trailers(site: JoiningSite, commit: str) -> dict[str, str]:
+    lines = git(site.remote, "log", "-1", "--format=%(trailers)", commit).splitlines()
+    return {name: value for name, _, value in (line.partition(": ") for line in lines)}
+
+
+def test_the_commands_of_the_guide_name_the_key_that_allowed_the_host(site: JoiningSite) -> None:
+    commit = site.send(site.request(site.token(), OWN)).commit
+    (page,) = re.findall(
+        r"^```bash\ncommit=\S+\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    names = {"GIT_DIR": str(site.remote), "commit": commit, "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        ["bash", "-euc", page], env=names, cwd=site.folder, capture_output=True, text=True, check=False
+    )
+    operator = subprocess.run(
+        ["ssh-keygen", "-lf", site.folder / "operator.pub"], capture_output=True, text=True, check=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('Good "gitvirt-join@gitvirt.dev" signature')
+    assert operator.stdout.split()[1] in done.stdout
+
+
+def test_with_what_is_in_the_repo_no_reader_joins_where_the_git_server_was_restored(
+    site: JoiningSite,
+) -> None:
+    """To before the join: the restored server knows neither the use nor the entry."""
+    main, token = site.head("refs/heads/main"), site.token(site.claim(merge=True))
+    known = read_trailers(site, site.send(site.request(token, OWN)).commit)
+    git(site.remote, "update-ref", "refs/heads/main", main)
+    git(site.remote, "update-ref", "-d", "refs/gitvirt/joins")
+    signature = f"-----BEGIN SSH SIGNATURE-----\n{known[SIGNATURE_TRAILER]}\n-----END SSH SIGNATURE-----\n"
+    for secret in (known[SECRET_TRAILER], ""):
+        made = msgspec.json.encode(JoinToken(known[CLAIM_TRAILER], secret, signature))
+        copied = PREFIX + base64.urlsafe_b64encode(made).decode().rstrip("=")
+        status, words = site.refused(site.request(copied, OTHER))
+        assert (status, "does not count" in words) == (DENIED, True)
+    assert site.head("refs/heads/main") == main
+    assert site.send(site.request(token, OWN)).is_merged
 
 
 PROTECTED = (

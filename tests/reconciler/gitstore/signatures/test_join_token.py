@@ -14,15 +14,19 @@ import msgspec
 import pytest
 
 from reconciler.gitstore.signatures.join_token import (
+    CLAIM_TRAILER,
     JOIN_NAMESPACE,
     LONGEST,
     PREFIX,
+    SECRET_TRAILER,
+    SIGNATURE_TRAILER,
     JoinClaim,
     JoinFacts,
     JoinFault,
     JoinRefused,
     create_token,
     judge_token,
+    list_evidence,
     make_claim,
     read_token,
 )
@@ -122,8 +126,8 @@ def test_a_token_of_exactly_an_hour_counts(keys: Keys) -> None:
     assert judge_token(create_token(made, keys.sign("operator")), "rack-a7", FACTS, keys.verifier()) == made
 
 
-def encode(claim_text: str, signature: str, **more: str) -> str:
-    data = msgspec.json.encode({"claim": claim_text, "signature": signature, **more})
+def encode(claim_text: str, signature: str, secret: str = "", **more: str) -> str:
+    data = msgspec.json.encode({"claim": claim_text, "secret": secret, "signature": signature, **more})
     return PREFIX + base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
@@ -131,7 +135,16 @@ def forge(keys: Keys, change: Callable[[str], str]) -> str:
     """A signed token whose claim was changed afterwards."""
     found = read_token(create_token(claim(), keys.sign("operator")))
     assert found is not None
-    return encode(change(found[0].claim), found[0].signature)
+    return encode(change(found[0].claim), found[0].signature, found[0].secret)
+
+
+def publish(keys: Keys, secret: str) -> str:
+    """A token of what its commit says, with a secret that a reader made up."""
+    found = read_token(create_token(claim(), keys.sign("operator")))
+    assert found is not None
+    known = dict(list_evidence(found[0]))
+    signature = f"-----BEGIN SSH SIGNATURE-----\n{known[SIGNATURE_TRAILER]}\n-----END SSH SIGNATURE-----\n"
+    return encode(known[CLAIM_TRAILER], signature, secret or known[SECRET_TRAILER])
 
 
 FORGED: list[tuple[str, Callable[[Keys], str], JoinFault]] = [
@@ -141,9 +154,14 @@ FORGED: list[tuple[str, Callable[[Keys], str], JoinFault]] = [
     ("a damaged signature", lambda _: create_token(claim(), lambda _: "-----BEGIN SSH SIGNATURE-----\nx"), JoinFault.UNSIGNED),
     ("another name afterwards", lambda keys: forge(keys, lambda text: text.replace("rack-a7", "rack-a8")), JoinFault.UNSIGNED),
     ("a blank afterwards", lambda keys: forge(keys, lambda text: text.replace(":", ": ", 1)), JoinFault.UNSIGNED),
+    ("what the commit says", lambda keys: publish(keys, ""), JoinFault.UNSIGNED),
+    ("what the commit says, with another secret", lambda keys: publish(keys, "0" * 64), JoinFault.UNSIGNED),
     ("a field twice", lambda keys: forge(keys, lambda text: text.replace("{", '{"name":"x",', 1)), JoinFault.UNSIGNED),
     ("unknown field", lambda keys: forge(keys, lambda text: text.replace("{", '{"more":1,', 1)), JoinFault.MALFORMED),
     ("a field of the token", lambda _: encode("{}", "", more="x"), JoinFault.MALFORMED),
+    ("no secret", lambda _: PREFIX + base64.urlsafe_b64encode(b'{"claim":"{}","signature":""}').decode(), JoinFault.MALFORMED),
+    ("two lines", lambda keys: forge(keys, lambda text: text.replace(",", ",\n", 1)), JoinFault.MALFORMED),
+    ("two blanks", lambda keys: forge(keys, lambda text: text.replace(",", ",  ", 1)), JoinFault.MALFORMED),
     ("no claim", lambda _: encode("", ""), JoinFault.MALFORMED),
     ("no time", lambda keys: forge(keys, lambda text: text.replace('"expires":', '"expires":9999999999')), JoinFault.MALFORMED),
     ("empty", lambda _: "", JoinFault.MALFORMED),
