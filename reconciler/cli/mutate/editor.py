@@ -18,7 +18,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from reconciler.cli.exits import CommandError, Exit
@@ -55,6 +55,14 @@ def without_keys() -> Iterator[None]:
     finally:
         for number in taken:
             signal.signal(number, before[number])
+
+
+def list_children(process: int) -> list[int]:
+    """What the shell runs. Empty where it became the editor itself, and where the kernel does not list children."""
+    try:
+        return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 class OpenedText:
@@ -100,19 +108,23 @@ class OpenedText:
             raise CommandError(cause, "save the file under its name; nothing was changed") from None
 
     def end_editor(self) -> None:
-        """Called by a handler of signals: tells an editor that runs to end, and waits a bounded time. It waits for the process without
-        taking its exit code, which `open` may be waiting for."""
+        """Called by a handler of signals: tells an editor that runs to end, and the shell that waits for it, and waits a bounded time for each. It
+        waits without taking the exit code, which `open` may be waiting for."""
         if self._editor is None:
             return
+        shell, processes = self._editor.pid, []
         try:
-            process = os.pidfd_open(self._editor.pid)
-        except OSError:
-            return  # it has ended
-        try:
-            self._editor.terminate()
-            select.select([process], [], [], END_SECONDS)
+            for number in (*list_children(shell), shell):
+                with suppress(OSError):  # it has ended
+                    processes.append(os.pidfd_open(number))
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(process, signal.SIGTERM)
+            for process in processes:
+                select.select([process], [], [], END_SECONDS)
         finally:
-            os.close(process)
+            for process in processes:
+                os.close(process)
 
     def keep(self) -> str:
         """The file stays after the end; how a message names it."""

@@ -23,7 +23,7 @@ __all__ = ["keys"]
 PATIENCE_SECONDS = 120.0
 # As vi does, it saves what it has beside the text when it is told to end, and goes on after Ctrl-C. It ends by itself when {seen}.done is there.
 EDITOR = """#!/bin/sh
-trap 'cp "$1" "$1.swap"; exit 1' HUP TERM
+trap 'cp "$1" "$1.swap"; touch {seen}.heard; exit 1' HUP TERM
 trap 'touch {seen}.pressed' INT QUIT
 echo "$1" > {seen}.new
 mv {seen}.new {seen}
@@ -155,6 +155,27 @@ def test_a_key_at_a_question_removes_the_readable_text(
 
 def test_the_person_sees_where_the_readable_text_is(open_edit: OpenEdit) -> None:
     open_edit.read_until(f"the readable text is in {open_edit.text.parent}, ".encode())
+
+
+def test_an_editor_that_no_terminal_ends_hears_the_signal(
+    fleet: Path, keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal of its own the editor would hear from the kernel that the first process of the session is gone."""
+    assert create("seed", monkeypatch) == 0
+    seen, script = tmp_path / "seen", tmp_path / "editor"
+    script.write_text(EDITOR.format(seen=seen))
+    script.chmod(0o700)
+    monkeypatch.setenv("EDITOR", f"true; {script}")
+    words = [*GITVIRT, "secret", "edit", "seed"]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, cwd=fleet)
+    wait_for(lambda: seen.exists() or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    try:
+        wait_for(seen.with_name("seen.heard").exists)
+    finally:
+        seen.with_name("seen.done").touch()  # it ends in any case
+    assert not Path(seen.read_text().strip()).parent.exists()
 
 
 def test_a_second_signal_does_not_hold_up_the_removal(open_edit: OpenEdit) -> None:
