@@ -23,7 +23,7 @@ from reconciler.gitstore.objects.tree import ObjectId
 from reconciler.world.changes import Confirm
 from reconciler.world.objects.object_state import ObjectState
 from reconciler.world.objects.relations import POOL_OF, Relations
-from reconciler.world.pools.announcement import Offer
+from reconciler.world.pools.announcement import Offer, was_destroyed
 from reconciler.world.pools.capacity_ledger import CapacityLedger
 from reconciler.world.pools.grants import NO_GRANT, Grant, grant_on_live
 from reconciler.world.pools.placement_counts import Population
@@ -331,17 +331,16 @@ class View:
             )
 
     def orphans_named(self, key: Key) -> Iterator[tuple[HostReport, Orphan]]:
-        """Objects of that kind and name that hosts report without an order, by reports that may be alive and belong to poollets of
-        their pools. An object of an earlier life of the name counts too: beside it the name would run twice. The very object of `live`
-        counts also on a silent host, for as long as that has the grant of its pool: silence shows no absence."""
-        uid = known.record.uid if (known := self.objects.get(key)) is not None else ""
+        """Objects of that kind and name that hosts report without an order, by reports that belong to poollets of their pools. An object of
+        an earlier life of the name counts too: beside it the name would run twice. So does one on a silent host: silence shows no absence.
+        It counts until the report goes, or people declare that host of the pool destroyed and it does not report any more."""
         for name in self.reports.orphan_index.speakers(key):
             report = self.reports.by_poollet[name]
             for orphan in report.orphans:
                 is_named = (orphan.kind, orphan.namespace, orphan.name) == key
                 is_owned = self.is_ours(report) and self.authority.owns(name, pool_of_orphan(orphan))
-                is_same = uid != "" and orphan.uid == uid and self.is_granted(report, orphan)
-                may_run = is_same or self.may_be_alive(report.writer)
+                pool = self.objects.get(pool_of_orphan(orphan))
+                may_run = self.may_be_alive(report.writer) or not was_destroyed(pool, report.host)
                 if is_named and is_owned and may_run and orphan.uid not in self.retained_volumes:
                     yield report, orphan
 

@@ -182,11 +182,12 @@ def why_not_granted(grant: Grant, announced: Announcement | None) -> str:
     return "no host has the grant of this pool; the next host that reports it gets it"
 
 
-def was_destroyed(known: ObjectState | None) -> bool:
-    """Whether `Pool-Destroyed` was followed for the pool. Once another host has the grant that says nothing about it any more."""
+def was_destroyed(known: ObjectState | None, host: str = "") -> bool:
+    """Whether `Pool-Destroyed` was followed for the pool, and for that host where one is named. Once another host has the grant that says
+    nothing about the pool any more."""
     status = known.record.status if known is not None else None
     request = status.destroyed if isinstance(status, MachinePoolStatus | VolumePoolStatus) else None
-    return request is not None and request.state == "Followed"
+    return request is not None and request.state == "Followed" and host in ("", request.host)
 
 
 def _offered_classes(pool: report.PoolReport | report.VolumePoolReport | None) -> tuple[str, ...]:

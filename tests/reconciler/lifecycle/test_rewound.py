@@ -357,6 +357,39 @@ def test_a_name_that_an_orphan_has_waits_with_the_command_that_deletes_the_orpha
     assert command in shown.message
 
 
+@pytest.mark.parametrize("ends", ["Pool-Destroyed", "the report is removed", "the orphan is gone"])
+def test_a_host_that_falls_silent_frees_no_name_that_its_report_has(ends: str) -> None:
+    """Cut off from the Git server it may run that object: beside it the name would run twice."""
+    world = Fleet(MACHINES, Host("a"), Host("b"))
+    world.settle()
+    uid = "00000000-0000-4000-8000-00000000000f"
+    orphan = Orphan(kind="Machine", pool="a", id="x://y", uid=uid, namespace="default", name="web")
+    world.source({"web.yaml": machine("web")})
+    for _ in range(2):
+        found = world.hosts["a"].report(world.assignable())
+        world.report("a", dataclass_replace(found, orphans=(orphan,)))
+        world.tick()
+    world.silent.add("a")
+    for reconciler in (world.reconciler, world.another()):
+        world.reconciler = reconciler
+        for _ in range(8):
+            world.hosts_report()
+            world.tick(10)
+        assert reconciler.world.pools["a"].is_lost
+    shown = next(each for each in world.machine("web").status.conditions if each.type == "Accepted")
+    assert (world.pool_of("web"), shown.reason) == ("", "OnAnotherHost")
+    if ends == "Pool-Destroyed":
+        world.source({"note.txt": "burnt"}, **{"Pool-Destroyed": "a=a"})
+    elif ends == "the report is removed":
+        del world.remote.refs[REPORTS + "a"], world.heads[REPORTS + "a"]
+    else:
+        world.silent.clear()
+    for _ in range(8):
+        world.hosts_report()
+        world.tick(10)
+    assert world.pool_of("web") == "b" if world.silent else world.pool_of("web")
+
+
 def test_a_volume_that_is_taken_over_stays_where_its_data_is_though_its_machine_waits_for_a_place() -> None:
     """Placed together with a machine that is pinned elsewhere, it would be created there again, and empty."""
     world = start_fleet()
