@@ -1,9 +1,10 @@
 """The command `gitvirt`: one module per verb, imported only when that verb is called.
 
 A verb's module has `add_arguments(parser)` and `run(arguments) -> int`, and may have EXAMPLES, which its help
-shows. `dispatch` finds it in the table of `verbs`, builds its parser and calls it. The package is the composition
-root: it alone may import every other package, and only the verbs in `iri.cli` and `poollet.cli` import it. A decision
-that the reconciler or a second verb needs belongs into a room below.
+shows, and `hide_values(error, words)`, which takes out of the error of a wrong call what nobody may see. `dispatch`
+finds it in the table of `verbs`, builds its parser and calls it. The package is the composition root: it alone may
+import every other package, and only the verbs in `iri.cli` and `poollet.cli` import it. A decision that the reconciler
+or a second verb needs belongs into a room below.
 
 | a verb ends with | exit code | printed on standard error |
 |---|---|---|
@@ -103,7 +104,11 @@ def dispatch(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -
     )
     parser.set_defaults(verb=argv[0])  # a module may serve two verbs
     module.add_arguments(parser)
-    arguments = parser.read(argv[1:])
+    try:
+        arguments = parser.read(argv[1:])
+    except CommandError as error:
+        hide = getattr(module, "hide_values", None)
+        raise hide(error, argv[1:]) if hide else error from None
     begins()
     code: int = module.run(arguments)
     return code

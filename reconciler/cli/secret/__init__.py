@@ -17,10 +17,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
+from collections.abc import Sequence
 
 from reconciler.cli.core_dumps import refuse_core_dumps
+from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate import change
-from reconciler.cli.secret.files import add_worktree
+from reconciler.cli.secret.files import NO_VALUES, add_worktree
 from reconciler.cli.secret.private_keys import add_keys
 
 EXAMPLES = """examples:
@@ -43,6 +46,9 @@ ACTIONS = {
     "check": "list who can open what, and who has to",
 }
 
+_UNKNOWN = "unrecognized arguments: "
+_OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
@@ -53,6 +59,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name != "create":
             add_keys(action)
         change.add_arguments(action)
+
+
+def hide_values(error: CommandError, words: Sequence[str]) -> CommandError:
+    """The error of a wrong call, without the words that may be a value, such as `password=hunter2`. Options keep their names."""
+    names = {word: word.partition("=")[0] for word in words}
+    if error.cause.startswith(_UNKNOWN):
+        given = error.cause.removeprefix(_UNKNOWN)
+        options = [name for word, name in names.items() if _OPTION.fullmatch(name) and word in given]
+        what = (
+            f"{', '.join(options)} is not an option here" if options else "there are more words than it takes"
+        )
+        return CommandError(what, f"{NO_VALUES}; {error.cure}", Exit.USAGE)
+    cause = error.cause
+    for word, name in names.items():
+        if name != word:
+            value = word.removeprefix(f"{name}=")
+            cause = cause.replace(word, f"{name}=...").replace(repr(value), "'...'")
+    return CommandError(cause, error.cure, error.exit_code)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import argparse
 import base64
+import getpass
 import os
 import re
 import secrets
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from reconciler.cli.exits import CommandError, Exit
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.secret import files
-from reconciler.cli.secret.files import SecretFiles
+from reconciler.cli.secret.files import NO_VALUES, SecretFiles
 from reconciler.cli.secret.readable import MAX_BYTES, check_readable, edit_readable, refuse_large
 from reconciler.cli.secret.sealing import describe_readers, keys_of, refuse_errors
 from reconciler.cli.terminal import printable
@@ -52,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY",
-        help="a value from standard input, without its last line break; once",
+        help="a value from standard input, without its last line break; at a terminal one line, which is not shown; once",
     )
     option(
         "--generate",
@@ -155,35 +157,59 @@ def read_values(arguments: argparse.Namespace) -> dict[str, bytes]:
     for text in arguments.from_file:
         name, equals, path = text.partition("=")
         name, path = (name, path) if equals else (Path(text).name, text)
-        add(found, name, read_file(Path(path)))
+        refuse_key(found, name, "--from-file")
+        add(found, name, read_file(Path(path), f"the file of {name}" if equals else printable(path)))
     if len(arguments.from_stdin) > 1:
         cause = "standard input is one value, and --from-stdin is given twice"
         raise CommandError(cause, "use --from-file for the others", Exit.USAGE)
-    for name in arguments.from_stdin:
-        data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        add(found, name, data.removesuffix(b"\n").removesuffix(b"\r"))
     for name in arguments.generate:
+        refuse_key(found, name, "--generate")
         add(found, name, secrets.token_urlsafe(GENERATED_BYTES).encode())
+    for name in arguments.from_stdin:  # the last, so that nobody types a value for a call that is refused
+        refuse_key(found, name, "--from-stdin")
+        add(found, name, read_stdin(name))
     return found
 
 
-def add(found: dict[str, bytes], name: str, value: bytes) -> None:
+def refuse_key(found: Mapping[str, bytes], name: str, option: str) -> None:
+    """A CommandError for what cannot be a key. The word is not repeated: it may be a value."""
     if not KEY.fullmatch(name):
-        raise CommandError(f"{printable(name)!r} is not a key", "use letters, digits, -, _ and .", Exit.USAGE)
+        cause = f"{option} has a word that is not the name of a key; {NO_VALUES}"
+        raise CommandError(cause, "name a key of letters, digits, -, _ and .", Exit.USAGE)
     if name in found:
         raise CommandError(f"the key {name} is given twice", "give each key once", Exit.USAGE)
+
+
+def add(found: dict[str, bytes], name: str, value: bytes) -> None:
+    if not value:
+        cause = f"the value of {name} is empty; nothing was created"
+        raise CommandError(cause, "look whether the file, or the command before the pipe, has the value")
     refuse_large(name, len(value))
     found[name] = value
 
 
-def read_file(path: Path) -> bytes:
+def read_stdin(name: str) -> bytes:
+    """What a person types is not shown. Else all of it."""
+    if sys.stdin.isatty():
+        try:
+            return getpass.getpass(f"value of {name}, which is not shown: ", sys.stderr).encode()
+        except EOFError:
+            return b""
+        except UnicodeError:
+            cause = f"the value of {name} is not text in the encoding of the terminal"
+            raise CommandError(cause, "use --from-file") from None
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    return data.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def read_file(path: Path, shown: str) -> bytes:
+    """`shown` is not the path where a key is before it: people write a value there."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CommandError(
-            f"cannot read {printable(str(path))}: {error.strerror}", "name a file that exists"
-        ) from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no file can be called so"
+        raise CommandError(f"cannot read {shown}: {why}", f"name a file that exists; {NO_VALUES}") from None
 
 
 def render(key: Key, values: dict[str, bytes]) -> str:

@@ -36,6 +36,7 @@ from schemas.validate.secret_readers import ADMINS
 from schemas.validate.tree import AnyDeclaration, Name
 
 SECRETS = TakenKinds((Kind.SECRET,), Kind.SECRET)
+NO_VALUES = "values never come from arguments: use --from-stdin KEY"
 
 
 def add_worktree(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +55,9 @@ def add_namespace(parser: argparse.ArgumentParser) -> None:
 
 
 def read_key(arguments: argparse.Namespace, name: str) -> Key:
+    """A CommandError for what is no name; it does not repeat a word that may have a value in it."""
+    if "=" in name:
+        raise CommandError("a word with = is not the name of a Secret", NO_VALUES, Exit.USAGE)
     return parse_reference(name, SECRETS, arguments)
 
 
