@@ -1,7 +1,7 @@
 """The command `gitvirt`: one module per verb, imported only when that verb is called.
 
 A verb's module has `add_arguments(parser)` and `run(arguments) -> int`, and may have EXAMPLES, which its help
-shows, and `hide_values(error, words)`, which takes out of the error of a wrong call what nobody may see. `dispatch`
+shows, and `hide_values(error, words)`, which takes secret words out of the error of a wrong call. `dispatch`
 finds it in the table of `verbs`, builds its parser and calls it. The package is the composition root: it alone may
 import every other package, and only the verbs in `iri.cli` and `poollet.cli` import it. A decision that the reconciler
 or a second verb needs belongs into a room below.

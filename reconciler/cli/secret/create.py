@@ -165,7 +165,7 @@ def read_values(arguments: argparse.Namespace) -> dict[str, bytes]:
     for name in arguments.generate:
         refuse_key(found, name, "--generate")
         add(found, name, secrets.token_urlsafe(GENERATED_BYTES).encode())
-    for name in arguments.from_stdin:  # the last, so that nobody types a value for a call that is refused
+    for name in arguments.from_stdin:  # the last, so that no person types a value for a call that is refused
         refuse_key(found, name, "--from-stdin")
         add(found, name, read_stdin(name))
     return found

@@ -55,7 +55,7 @@ def add_namespace(parser: argparse.ArgumentParser) -> None:
 
 
 def read_key(arguments: argparse.Namespace, name: str) -> Key:
-    """A CommandError for what is no name; it does not repeat a word that may have a value in it."""
+    """A CommandError for what cannot be a name; it does not repeat a word that may have a value in it."""
     if "=" in name:
         raise CommandError("a word with = is not the name of a Secret", NO_VALUES, Exit.USAGE)
     return parse_reference(name, SECRETS, arguments)
