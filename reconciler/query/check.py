@@ -21,7 +21,7 @@ from reconciler.query.documents import LoadedFiles, Progress, load
 from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.policy import check_link, compare_link, compare_settings, read_policy
 from reconciler.query.scope import Scope
-from reconciler.query.source import ManifestSource, RevisionSource
+from reconciler.query.source import ManifestSource, RevisionSource, is_on_disk
 from schemas.encryption.age_armor import Identities
 from schemas.encryption.open_secret import open_secret
 from schemas.encryption.sealed_error import SealedError, SealedReason
@@ -71,6 +71,7 @@ def check(request: CheckRequest, progress: Progress) -> CheckResult:
     """Never raises for the content of files: whatever is wrong with them is a problem in the result."""
     source, scope = request.source, request.scope
     policy, wrong_settings = read_policy(source, request.branch)
+    policy = replace(policy, is_checkout=is_on_disk(source))
     if request.identities is not None:
         policy = replace(policy, find_tampering=partial(find_tampering, source, request.identities))
     if request.earlier:

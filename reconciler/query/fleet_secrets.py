@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from reconciler.gitstore.memory import MemoryObjects, MemoryRemote, MemoryTransport
 from reconciler.gitstore.objects.tree import ObjectId
-from reconciler.gitstore.repo import Repo
+from reconciler.gitstore.repo import Refs, Repo
+from reconciler.gitstore.store import Store
+from reconciler.gitstore.worktree import revision
 from reconciler.query.documents import Progress, WorkerLostError, load
 from reconciler.query.ignored_paths import read_ignored_paths
 from reconciler.query.inventory import read_inventory
@@ -60,9 +64,14 @@ class FleetSecrets:
 
 
 def read_fleet_secrets(
-    source: ManifestSource, branch: str, progress: Progress, announced: PoolLabels | None = None
+    source: ManifestSource,
+    branch: str,
+    progress: Progress,
+    announced: PoolLabels | None = None,
+    *,
+    is_old: bool = False,
 ) -> FleetSecrets:
-    """`announced` are the labels of pools that hosts announce, by `read_announced_labels`."""
+    """`announced` are the labels of pools that hosts announce, by `read_announced_labels`; `is_old` by `read_fetched_labels`."""
     policy, problems = read_policy(source, branch)
     is_ignored, _ = read_ignored_paths(source)
     listing = source.listing(is_ignored)
@@ -73,7 +82,11 @@ def read_fleet_secrets(
         loaded = load(source, manifests, policy, {}, progress, may_fork=False)
     tree = Tree(tuple(loaded.entries), frozenset(loaded.refused), tuple(loaded.unreadable))
     keys = policy.secret_keys
-    uses = find_secret_uses(tree, keys, policy.has_open_pools, announced) if keys is not None else {}
+    uses = (
+        find_secret_uses(tree, keys, policy.has_open_pools, announced, is_old=is_old)
+        if keys is not None
+        else {}
+    )
     return FleetSecrets(tree, keys, uses, problems, policy.allows_plain_secrets)
 
 
@@ -85,6 +98,18 @@ def read_announced_labels(repo: Repo, target: ObjectId | None) -> PoolLabels:
         for item in read_inventory(repo, target, kind).of(kind)
         if item.path.startswith(live_layout.ANNOUNCED)
     }
+
+
+def read_fetched_labels(root: Path, target: str) -> PoolLabels:
+    """Of a checkout with this top: as the target branch was fetched last. Empty where it is not there. Raises RepoError for objects that
+    are missing."""
+    around = revision.find_checkout(root)
+    if around is None or around.root not in (None, root.resolve()):
+        return {}
+    refs = revision.list_refs(root)
+    found = refs.get(f"refs/remotes/origin/{target}") or refs.get(f"refs/heads/{target}")
+    objects = MemoryObjects(MemoryRemote(fallback=revision.object_lookup(root)))
+    return read_announced_labels(Store(objects, MemoryTransport(objects), Refs()), found)
 
 
 def is_plain(entry: AnyDeclaration) -> bool:

@@ -71,6 +71,11 @@ class OverlaySource:
         return self.data if path == self.path else self.below.read(path)
 
 
+def is_on_disk(source: ManifestSource) -> bool:
+    """Whether files of a checkout are read, also below a stream."""
+    return isinstance(source.below if isinstance(source, OverlaySource) else source, FolderSource)
+
+
 @dataclass(frozen=True, slots=True)
 class CommitFiles:
     """A commit of the fleet's repo, read as a revision of a checkout is."""

@@ -20,6 +20,7 @@ class ValidationPolicy:
     secret_keys: SecretKeys | None = None  # whose keys open Secrets; None where recipients are not judged
     # Opens one Secret with keys of the caller: what is wrong with it, or nothing. None where there is no key.
     find_tampering: Callable[[AnyDeclaration], str] | None = None
+    is_checkout: bool = False  # files on disk: a command that corrects them must not commit to another branch
     is_target: bool = False  # the branch that the reconciler writes, where status and identities are allowed
 
 

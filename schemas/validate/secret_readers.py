@@ -22,6 +22,11 @@ from schemas.validate.secret_uses import SecretUse, consumer_keys, find_secret_u
 from schemas.validate.tree import AnyDeclaration, Tree
 
 ADMINS = "admins"
+# Where no file says which hosts have a pool for what uses a Secret.
+DECLARE_A_PLACE = (
+    "declare a pool where it may be placed, with its labels, or pin it to one; "
+    "for a volume without a selector, poollets.NAME.volumePools in gitvirt.yaml is enough"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +57,22 @@ def findings(tree: Tree, policy: ValidationPolicy) -> Iterator[Finding]:
         if use is None and entry.object.is_encrypted:  # in plain text it is refused, or of a test repo
             yield entry.finding(
                 "GV515", "/metadata/name", "no machine and no volume uses this Secret",
-                f"declare what uses it, then run `gitvirt secret rekey {entry.key.namespace}/{entry.key.name}`; "
+                f"declare what uses it, then {_rekey_command(entry, policy)}; "
                 "or remove it, and change the value where it is valid: Git keeps it", Severity.NOTICE,
             )  # fmt: skip
-        yield from of_secret(entry, use or SecretUse(), keys)
+        yield from of_secret(entry, use or SecretUse(), keys, _rekey_command(entry, policy))
         if policy.find_tampering is not None and (fault := policy.find_tampering(entry)):
             cure = "restore the file from its history, and use `gitvirt secret edit`"
             yield entry.finding("GV518", "/sops/mac" if entry.object.sops else "", fault, cure)
 
 
-def of_secret(entry: AnyDeclaration, use: SecretUse, keys: SecretKeys) -> Iterator[Finding]:
-    """What is wrong with the recipients of one Secret."""
+def _rekey_command(entry: AnyDeclaration, policy: ValidationPolicy) -> str:
+    where = "--worktree " if policy.is_checkout else ""
+    return f"run `gitvirt secret rekey {where}{entry.key.namespace}/{entry.key.name}`"
+
+
+def of_secret(entry: AnyDeclaration, use: SecretUse, keys: SecretKeys, command: str) -> Iterator[Finding]:
+    """What is wrong with the recipients of one Secret. `command` encrypts it again."""
     secret = entry.object
     assert isinstance(secret, Secret)
     try:
@@ -73,16 +83,18 @@ def of_secret(entry: AnyDeclaration, use: SecretUse, keys: SecretKeys) -> Iterat
         )
         return
     if locks:
-        yield from describe(entry, use, compare_readers(locks, use, keys))
+        yield from describe(entry, use, compare_readers(locks, use, keys), command)
 
 
-def describe(entry: AnyDeclaration, use: SecretUse, found: ReaderReport) -> Iterator[Finding]:
+def describe(entry: AnyDeclaration, use: SecretUse, found: ReaderReport, command: str) -> Iterator[Finding]:
     """The findings about one Secret: that no host can open it says more than each host by itself."""
-    command = f"run `gitvirt secret rekey {entry.key.namespace}/{entry.key.name}`"
     users = shorten_list([str(key) for key in consumer_keys(use)])
     where = "/sops/age" if isinstance(entry.object, Secret) and entry.object.sops else ""
     if found.can_none:
-        cure = f"add poollets.NAME.age to gitvirt.yaml, then {command}" if found.keyless else command
+        first = "add poollets.NAME.age to gitvirt.yaml, then " if found.keyless else ""
+        cure = f"{first}{command}"
+        if not use.hosts.known:  # what hosts announced is known to the command, and not here
+            cure += f"; if it finds no host, {DECLARE_A_PLACE}, and run it again"
         yield entry.finding("GV512", where, f"no host can open it for {users}{_why_none(found)}", cure)
         return
     if found.missing:
@@ -100,8 +112,10 @@ def describe(entry: AnyDeclaration, use: SecretUse, found: ReaderReport) -> Iter
 def _why_none(found: ReaderReport) -> str:
     """The hosts that it is about, and what they lack."""
     hosts = [name for name in (*found.keyless, *found.missing) if name != ADMINS]
+    if not hosts:
+        return ", because no file says which hosts have a pool for it"
     why = "no key in gitvirt.yaml" if len(found.keyless) == len(hosts) else "it is not encrypted for them"
-    return f" ({shorten_list(hosts)}: {why})" if hosts else ""
+    return f" ({shorten_list(hosts)}: {why})"
 
 
 def _describe_readers(entry: AnyDeclaration, where: str, found: ReaderReport, cure: str) -> Iterator[Finding]:

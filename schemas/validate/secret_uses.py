@@ -8,13 +8,16 @@ machines that attach it. Taints, cordons, classes and room do not count: they ch
     selects by labels                 pools with these labels              unknown: its labels are in no file
     neither                           every pool                           machines: yes. Volumes: yes if it lists volumePools, else unknown
 
+What hosts announced counts as declared, where the newest is known. What was announced before (`is_old`) adds hosts and takes none away: a host
+with such a pool stays unknown where its labels do not match.
+
 Where pools are `declared`, a host without a declared pool has none. A host that is unknown is neither missing nor one too many.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from schemas.kinds import Key, Kind
@@ -40,10 +43,11 @@ class PossibleHosts:
 
 @dataclass(slots=True)
 class SecretUse:
-    """What needs a Secret, and where that may be."""
+    """What needs a Secret, and where that may be. A volume keeps its passphrase: another value does not change it."""
 
     consumers: dict[Key, AnyDeclaration] = field(default_factory=dict)
     hosts: PossibleHosts = field(default_factory=PossibleHosts)
+    has_passphrase: bool = False
 
     def add(self, consumer: AnyDeclaration, hosts: PossibleHosts) -> None:
         self.consumers[consumer.key] = consumer
@@ -56,6 +60,7 @@ class _Placing:
 
     keys: SecretKeys
     labels: PoolLabels
+    old: Collection[tuple[Kind, str]]  # pools that were announced once
     has_open_pools: bool
     cache: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], PossibleHosts] = field(default_factory=dict)
 
@@ -77,7 +82,8 @@ class _Placing:
             for name, labels in declared.items()
             if all(labels.get(key) == value for key, value in selector)
         }
-        silent = set(self.keys.hosts) - set(by_pool.values()) if self.has_open_pools else set()
+        declaring = {owner for name, owner in by_pool.items() if (kind, name) not in self.old}
+        silent = set(self.keys.hosts) - declaring if self.has_open_pools else set()
         unknown = silent if selector else set()
         if not selector and kind is Kind.VOLUME_POOL:
             unknown = silent - self.keys.lists_volume_pools
@@ -85,17 +91,30 @@ class _Placing:
 
 
 def find_secret_uses(
-    tree: Tree, keys: SecretKeys, has_open_pools: bool, announced: PoolLabels | None = None
+    tree: Tree,
+    keys: SecretKeys,
+    has_open_pools: bool,
+    announced: PoolLabels | None = None,
+    *,
+    is_old: bool = False,
 ) -> dict[Name, SecretUse]:
-    """By namespace and name of the Secret. `announced` are labels of pools that hosts announce, where a reader of `live` knows them."""
+    """By namespace and name of the Secret. `announced` are labels of pools that hosts announce, where a reader of `live` knows them; `is_old`
+    where that may be of another day."""
     labels: dict[tuple[Kind, str], Mapping[str, str]] = dict(announced or {})
     for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL):
         for (_, name), pool in tree.by_kind[kind].items():
             labels[kind, name] = {**labels.get((kind, name), {}), **pool.object.metadata.labels}
-    placing = _Placing(keys, labels, has_open_pools)
+    declared = {
+        (kind, name) for kind in (Kind.MACHINE_POOL, Kind.VOLUME_POOL) for _, name in tree.by_kind[kind]
+    }
+    old = labels.keys() - declared if is_old else frozenset()
+    placing = _Placing(keys, labels, old, has_open_pools)
     uses: dict[Name, SecretUse] = defaultdict(SecretUse)
     for secret, consumer, hosts in _needs(tree, placing):
         uses[secret].add(consumer, hosts)
+    for source in tree.volume_sources:
+        if source.spec.encryption is not None:
+            uses[source.entry.key.namespace, source.spec.encryption.secret_ref.name].has_passphrase = True
     return dict(uses)
 
 

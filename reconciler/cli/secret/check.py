@@ -59,6 +59,7 @@ class CheckedSecret:
             *((f"missing: {', '.join(found.missing)}",) if found.missing else ()),
             *((f"surplus: {', '.join(found.surplus)}",) if found.surplus else ()),
             *((f"stale: {', '.join(map(shorten, found.stale))}",) if found.stale else ()),
+            *(("no host can open it",) if found.can_none and not (found.missing or found.keyless) else ()),
             *((f"without a key: {', '.join(found.keyless)}",) if found.keyless else ()),
             *(describe_former(name, one) for name, one in self.former if one.same_keys != ()),
         )
@@ -203,6 +204,7 @@ def value(one: CheckedSecret) -> dict[str, object]:
         "surplus": list(one.readers.surplus),
         "stale": list(one.readers.stale),
         "withoutKey": list(one.readers.keyless),
+        "noHostCanOpen": one.readers.can_none,
         "isPlain": one.is_plain,
         "isVerified": one.is_verified,
         "error": one.fault,

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from reconciler.cli.exits import CommandError, Exit
-from reconciler.cli.fleet_repo import FleetRepo, check_settings, named_fleet
+from reconciler.cli.fleet_repo import FleetRepo, check_settings, named_fleet, read_checkout_settings
 from reconciler.cli.mutate import change, output
 from reconciler.cli.mutate.output import FileEdit, MutationResult, ObjectChange
 from reconciler.cli.objects.nouns import TakenKinds
@@ -24,7 +24,13 @@ from reconciler.cli.objects.references import parse_reference
 from reconciler.cli.output import is_value, show_value
 from reconciler.cli.progress import Progress
 from reconciler.cli.terminal import err, out, printable
-from reconciler.query.fleet_secrets import FleetSecrets, read_announced_labels, read_fleet_secrets
+from reconciler.gitstore.errors import RepoError
+from reconciler.query.fleet_secrets import (
+    FleetSecrets,
+    read_announced_labels,
+    read_fetched_labels,
+    read_fleet_secrets,
+)
 from reconciler.query.scope import checked_out_branch, find_root
 from reconciler.query.secret_history import SecretPlace, list_earlier_holders, list_removed_places
 from reconciler.query.source import CommitFiles, FolderSource, ManifestSource, RevisionSource
@@ -33,6 +39,7 @@ from schemas.encryption.recipients import shorten
 from schemas.kinds import Key, Kind
 from schemas.problem import Problem
 from schemas.validate.secret_readers import ADMINS
+from schemas.validate.secret_uses import PoolLabels
 from schemas.validate.tree import AnyDeclaration, Name
 
 SECRETS = TakenKinds((Kind.SECRET,), Kind.SECRET)
@@ -100,6 +107,12 @@ class SecretFiles:
     def name_holders(self, recipients: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted({self.name_holder(one) for one in recipients}))
 
+    def command(self, verb: str, key: Key | None = None) -> str:
+        """A command for a person, about the same files."""
+        words = ("gitvirt secret", verb, "--worktree" if self.fleet is None else "")
+        name = f"{key.namespace}/{key.name}" if key else ""
+        return " ".join(word for word in (*words, name) if word)
+
     def text(self, path: str) -> str:
         data = self.source.read(path)
         if isinstance(data, Problem):
@@ -117,12 +130,25 @@ def open_files(arguments: argparse.Namespace) -> Iterator[SecretFiles]:
         if root is None:
             raise CommandError("you are not in a checkout", "go to one, or leave --worktree out", Exit.USAGE)
         source = FolderSource(root)
-        secrets = read_fleet_secrets(source, checked_out_branch(root), progress)
+        announced = read_known_labels(root)
+        secrets = read_fleet_secrets(source, checked_out_branch(root), progress, announced, is_old=True)
         yield check_files(SecretFiles(source, secrets, root=root))
         return
     with named_fleet(arguments.repo) as fleet:
         check_settings(fleet, changes=True)
         yield read_files(fleet)
+
+
+def read_known_labels(root: Path) -> PoolLabels:
+    """What hosts announced, as far as this checkout has it. Without it, only hosts with declared pools can be told apart."""
+    settings = read_checkout_settings(root)
+    if settings is None or settings.pools != "open":
+        return {}
+    try:
+        return read_fetched_labels(root, settings.branches.target)
+    except RepoError as error:
+        err().line(f"note: pools that hosts announced are not known here: {error.cause}; {error.cure}")
+        return {}
 
 
 def refuse_remote(arguments: argparse.Namespace) -> None:

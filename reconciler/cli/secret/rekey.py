@@ -29,6 +29,7 @@ from reconciler.cli.secret.sealing import (
     describe_readers,
     keys_of,
     note_keyless,
+    note_unplaced,
     refuse_errors,
     refuse_other_keys,
     refuse_without_hosts,
@@ -121,7 +122,7 @@ def note_plain(found: SecretFiles, plain: Sequence[AnyDeclaration]) -> None:
     """A call without names leaves them: their manifests may be written by another tool."""
     if plain and not found.secrets.allows_plain:
         names = " ".join(f"{entry.key.namespace}/{entry.key.name}" for entry in plain)
-        err().line(f"note: in plain text: {names}; `gitvirt secret rekey {names}` encrypts them")
+        err().line(f"note: in plain text: {names}; `{found.command('rekey')} {names}` encrypts them")
 
 
 def encrypt_plain(found: SecretFiles, entry: AnyDeclaration) -> Rekeyed:
@@ -168,6 +169,7 @@ def rekey(
     before = locks[0].recipients
     recipients = required_recipients(found.secrets.use((entry.key.namespace, entry.key.name)), keys, before)
     came, gone = set(recipients) - before, before - set(recipients)
+    note_unplaced(found, entry.key, recipients)
     if not came and not gone and not is_forced:
         return None
     keys_of(found)

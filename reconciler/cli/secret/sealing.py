@@ -27,6 +27,7 @@ from schemas.kinds import Key
 from schemas.manifest import too_large
 from schemas.settings.secret_keys import SecretKeys
 from schemas.validate.finding import shorten_list
+from schemas.validate.secret_readers import DECLARE_A_PLACE
 from schemas.validate.secret_uses import consumer_keys
 
 # The reader of a value in plain text.
@@ -50,8 +51,9 @@ def keys_of(found: SecretFiles) -> SecretKeys:
 def describe_readers(found: SecretFiles, key: Key) -> None:
     """Who cannot read it yet, as notes."""
     if not found.secrets.use((key.namespace, key.name)).consumers:
-        note = "nothing uses it yet, so only admins can open it; after what uses it is declared, run `gitvirt secret rekey`"
+        note = f"nothing uses it yet, so only admins can open it; after what uses it is declared, run `{found.command('rekey')}`"
         err().line(f"note: {note}")
+    note_unplaced(found, key, ())
     note_keyless(found, key)
 
 
@@ -61,6 +63,16 @@ def note_keyless(found: SecretFiles, key: Key) -> None:
         err().line(
             f"note: {printable(name)} has no key in gitvirt.yaml (poollets.NAME.age), and cannot open it"
         )
+
+
+def note_unplaced(found: SecretFiles, key: Key, recipients: Collection[str]) -> None:
+    """That no host could open it, where no file says which hosts have a pool for what uses it."""
+    use, hosts = found.secrets.use((key.namespace, key.name)), keys_of(found).hosts
+    is_open = any(set(hosts.get(name, ())) & set(recipients) for name in use.hosts.unknown)
+    if use.consumers and not use.hosts.known and not is_open:
+        users = shorten_list([str(each) for each in consumer_keys(use)])
+        err().line(f"note: no host can open {key} for {users}: no file says which hosts have a pool for it")
+        err().line(f"  {DECLARE_A_PLACE}; then run `{found.command('rekey', key)}`")
 
 
 def list_keyless(found: SecretFiles, key: Key) -> list[str]:
@@ -79,7 +91,7 @@ def refuse_without_hosts(found: SecretFiles, key: Key, recipients: Collection[st
     if not use.consumers or any(set(hosts.get(name, ())) & set(recipients) for name in may_need):
         return
     users, keyless = shorten_list([str(each) for each in consumer_keys(use)]), list_keyless(found, key)
-    why, cure = "", "declare a pool where that may be placed, with its labels; then call it again"
+    why, cure = "", f"{DECLARE_A_PLACE}; then call it again"
     if keyless:
         why = f" ({shorten_list(keyless)}: no key in gitvirt.yaml)"
         cure = f"add poollets.{keyless[0]}.age to gitvirt.yaml, then call it again"
