@@ -22,6 +22,10 @@ from schemas.validate.secret_uses import SecretUse, consumer_keys, find_secret_u
 from schemas.validate.tree import AnyDeclaration, Tree
 
 ADMINS = "admins"
+# A volume keeps its passphrase: another value in Git does not change the volume, and does not open it.
+NEW_VOLUME = (
+    "declare a new volume with a new Secret for its passphrase (encryptionKey), which is not to be changed"
+)
 # Where no file says which hosts have a pool for what uses a Secret.
 DECLARE_A_PLACE = (
     "declare a pool where it may be placed, with its labels, or pin it to one; "
@@ -106,7 +110,9 @@ def describe(entry: AnyDeclaration, use: SecretUse, found: ReaderReport, command
         message = f"{names} has no key in gitvirt.yaml, so {users} cannot be placed there"
         cure = f"add poollets.NAME.age, then {command}"
         yield entry.finding("GV516", where, message, cure, Severity.WARNING)
-    yield from _describe_readers(entry, where, found, f"{command}, and change the value")
+    yield from _describe_readers(
+        entry, where, found, f"{command}, and {NEW_VOLUME if use.has_passphrase else 'change the value'}"
+    )
 
 
 def _why_none(found: ReaderReport) -> str:

@@ -7,7 +7,7 @@ use. It says of which Secrets that could not be verified. Exit code 3 where some
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.cli.exits import Exit
@@ -31,7 +31,8 @@ from schemas.encryption.open_secret import open_secret
 from schemas.encryption.recipients import shorten
 from schemas.encryption.sealed_error import SealedError, SealedReason
 from schemas.kinds import Key
-from schemas.validate.secret_readers import ReaderReport
+from schemas.model.defaults import ENCRYPTION_KEY
+from schemas.validate.secret_readers import NEW_VOLUME, ReaderReport
 from schemas.validate.secret_uses import consumer_keys
 from schemas.validate.tree import AnyDeclaration, Name
 
@@ -47,6 +48,7 @@ class CheckedSecret:
     fault: str = ""
     is_plain: bool = False
     may_be_plain: bool = False  # secrets.plain is `allow`
+    has_passphrase: bool = False  # of a volume
     is_verified: bool = False  # a key opened it, and the MAC is right
     former: tuple[tuple[str, FormerReader], ...] = field(default=())
 
@@ -61,7 +63,12 @@ class CheckedSecret:
             *((f"stale: {', '.join(map(shorten, found.stale))}",) if found.stale else ()),
             *(("no host can open it",) if found.can_none and not (found.missing or found.keyless) else ()),
             *((f"without a key: {', '.join(found.keyless)}",) if found.keyless else ()),
-            *(describe_former(name, one) for name, one in self.former if one.same_keys != ()),
+            *dict.fromkeys(
+                text
+                for name, one in self.former
+                if one.same_keys != ()
+                for text in describe_former(name, one, has_passphrase=self.has_passphrase)
+            ),
         )
 
     @property
@@ -77,9 +84,16 @@ class CheckedSecret:
         return "; ".join((*(self.problems or (("readers ok",) if unverified else ("ok",))), *unverified))
 
 
-def describe_former(name: str, one: FormerReader) -> str:
-    values = ", ".join(one.same_keys) if one.same_keys else "all values"
-    return f"rotate {values}: {name} could read it until {one.commit[:10]}"
+def describe_former(name: str, one: FormerReader, *, has_passphrase: bool) -> Iterator[str]:
+    """What is to be done. A host that had several keys gives the same text for each of them."""
+    until = f"{name} could read it until {one.commit[:10]}"
+    kept = has_passphrase and (one.same_keys is None or ENCRYPTION_KEY in one.same_keys)
+    others = [key for key in one.same_keys or () if not (kept and key == ENCRYPTION_KEY)]
+    if kept:
+        yield f"{NEW_VOLUME}: {until}"
+    if others or one.same_keys is None:
+        values = ", ".join(others) or ("all other values" if kept else "all values")
+        yield f"rotate {values}: {until}"
 
 
 COLUMNS = (
@@ -158,7 +172,15 @@ def check(found: SecretFiles, entry: AnyDeclaration, identities: Identities) -> 
     except SealedError as error:
         return CheckedSecret(entry.key, entry.path, readers, users, fault=str(error))
     former = tuple(list_former(found, entry, text, identities))
-    return CheckedSecret(entry.key, entry.path, readers, users, is_verified=is_verified, former=former)
+    return CheckedSecret(
+        entry.key,
+        entry.path,
+        readers,
+        users,
+        has_passphrase=found.secrets.use((entry.key.namespace, entry.key.name)).has_passphrase,
+        is_verified=is_verified,
+        former=former,
+    )
 
 
 def list_former(

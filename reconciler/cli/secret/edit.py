@@ -32,6 +32,7 @@ from schemas.encryption.sealed_error import SealedError
 from schemas.encryption.sops_text import RevealedSecret, open_text, seal_text
 from schemas.kinds import Key
 from schemas.validate.secret_readers import required_recipients
+from schemas.validate.secret_uses import SecretUse
 from schemas.validate.tree import AnyDeclaration
 
 
@@ -88,12 +89,15 @@ def write(arguments: argparse.Namespace, key: Key, edit: FileEdit, opened: Revea
     assert edit.after is not None, "it stays"
     before, after, path = edit.before.decode(), edit.after.decode(), edit.path
     former: list[str] = []
+    use = SecretUse()
 
     def compute(newest: SecretFiles) -> MutationResult:
         if newest.text(path) != before:
             raise CommandError(f"{printable(path)} changed meanwhile; nothing was changed", "edit it again")
         if after == opened.text:
             return files.edit_result("edit", [ObjectChange(key, "as it was", "")], [])
+        nonlocal use
+        use = newest.secrets.use((key.namespace, key.name))
         note_keyless(newest, key)
         made = seal_edited(newest, key, after, opened)
         gone = newest.name_holders(made.gone)
@@ -104,7 +108,7 @@ def write(arguments: argparse.Namespace, key: Key, edit: FileEdit, opened: Revea
         )
 
     result = files.apply(arguments, compute)
-    warn_former(key, former, result.commit)
+    warn_former(key, former, result.commit, has_passphrase=use.has_passphrase)
 
 
 def reveal(text: str, path: str, identities: Identities) -> RevealedSecret:

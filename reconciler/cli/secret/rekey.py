@@ -57,6 +57,7 @@ class Rekeyed:
     came: tuple[str, ...]
     gone: tuple[str, ...]
     was_plain: bool = False
+    has_passphrase: bool = False  # of a volume
 
     @property
     def sentence(self) -> str:
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not result.objects:
         err().line("every Secret is encrypted for those who have to read it: nothing to change")
     for one in gone:
-        warn_former(one.key, one.gone, result.commit)
+        warn_former(one.key, one.gone, result.commit, has_passphrase=one.has_passphrase)
     return Exit.OK
 
 
@@ -140,7 +141,9 @@ def encrypt_plain(found: SecretFiles, entry: AnyDeclaration) -> Rekeyed:
         ) from None
     refuse_errors(found, entry.path, after.encode())
     edit = FileEdit(entry.path, text.encode(), after.encode())
-    return Rekeyed(entry.key, edit, found.name_holders(recipients), (EVERYONE,), was_plain=True)
+    has_passphrase = found.secrets.use((entry.key.namespace, entry.key.name)).has_passphrase
+    came = found.name_holders(recipients)
+    return Rekeyed(entry.key, edit, came, (EVERYONE,), was_plain=True, has_passphrase=has_passphrase)
 
 
 def is_sealed(entry: AnyDeclaration) -> bool:
@@ -182,7 +185,9 @@ def rekey(
     except SealedError as error:
         raise describe(entry.path, error) from None
     edit = FileEdit(entry.path, text.encode(), after.encode())
-    return Rekeyed(entry.key, edit, found.name_holders(came), found.name_holders(gone))
+    has_passphrase = found.secrets.use((entry.key.namespace, entry.key.name)).has_passphrase
+    names = (found.name_holders(came), found.name_holders(gone))
+    return Rekeyed(entry.key, edit, *names, has_passphrase=has_passphrase)
 
 
 def encrypt_again(

@@ -27,7 +27,7 @@ from schemas.kinds import Key
 from schemas.manifest import too_large
 from schemas.settings.secret_keys import SecretKeys
 from schemas.validate.finding import shorten_list
-from schemas.validate.secret_readers import DECLARE_A_PLACE
+from schemas.validate.secret_readers import DECLARE_A_PLACE, NEW_VOLUME
 from schemas.validate.secret_uses import consumer_keys
 
 # The reader of a value in plain text.
@@ -145,11 +145,13 @@ def describe(path: str, error: SealedError) -> CommandError:
     return CommandError(f"{printable(path)} cannot be opened: {error}", cure)
 
 
-def warn_former(key: Key, readers: Collection[str], commit: str) -> None:
-    """Encryption takes nothing back."""
+def warn_former(key: Key, readers: Collection[str], commit: str, *, has_passphrase: bool) -> None:
+    """Encryption takes nothing back. A passphrase stays with its volume."""
     if readers:
         until = f"commit {commit[:10]}" if commit else "this change"
         name, shown = f"{key.namespace}/{key.name}", ", ".join(map(printable, readers))
-        err().line(
-            f"rotate the value of {name}: {shown} could read it until {until}; `gitvirt secret edit {name}`"
-        )
+        what = f"rotate the value of {name}: {shown} could read it until {until}"
+        cure = f"`gitvirt secret edit {name}`"
+        if has_passphrase:
+            what, cure = f"{shown} could read {name} until {until}", f"{NEW_VOLUME}; rotate its other values"
+        err().line(f"{what}; {cure}")

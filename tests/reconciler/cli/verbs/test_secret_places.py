@@ -125,3 +125,32 @@ def test_a_note_in_a_checkout_names_the_command_for_the_checkout(
     assert "run `gitvirt secret rekey --worktree`" in capsys.readouterr().err
     assert gitvirt("secret", "create", "more", "--generate", "a") == Exit.OK
     assert "run `gitvirt secret rekey`" in capsys.readouterr().err
+
+
+def test_a_volume_keeps_its_passphrase_when_a_reader_goes(
+    open_fleet: Path, keys: Keys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = (open_fleet / "gitvirt.yaml").read_text()
+    both = f'"{keys.public("rack-a1")}", "{keys.public("rack-a2")}"'
+    one = two.replace(f'  rack-a1: {{age: ["{keys.public("rack-a1")}"]}}\n', "")
+    one = one.replace(f'  rack-a2: {{age: ["{keys.public("rack-a2")}"]}}\n', "")
+    two = f"{one}  rack-a1: {{volumePools: [rack-a1], age: [{both}]}}\n"
+    pools = {"gitvirt.yaml": two.encode(), "machines/data.yaml": VOLUME}
+    push(open_fleet, pools, "a host with two keys")
+    assert gitvirt("secret", "rekey", "--worktree") == Exit.OK
+    push(open_fleet, {}, "encrypted")
+    assert secret_readers(open_fleet, keys) == {"ann", "rack-a1", "rack-a2"}
+    after = f"{one.replace('rack-b1: {', 'rack-b1: {volumePools: [rack-b1], ')}"
+    push(open_fleet, {"gitvirt.yaml": after.encode()}, "remove rack-a1")
+    capsys.readouterr()
+    gitvirt("validate")
+    assert "rotate" not in capsys.readouterr().out
+    assert gitvirt("secret", "rekey") == Exit.OK
+    shown = capsys.readouterr().err
+    assert "declare a new volume with a new Secret" in shown
+    assert "rotate the value" not in shown
+    assert gitvirt("secret", "check", "shop/data") == Exit.PROBLEMS
+    shown = capsys.readouterr().out
+    assert shown.count("rack-a1 could read it until ") == 1
+    assert "declare a new volume with a new Secret" in shown
+    assert "rotate" not in shown
