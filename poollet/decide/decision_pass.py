@@ -16,14 +16,15 @@ What is remembered is rebuilt in each pass: an object that is not mentioned agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from poollet.decide.actions import Call, EventText, ObjectAction, Ref
+from iri.identity import ASSIGNMENT_LABEL
+from poollet.decide.actions import Call, CreateCall, EventText, ObjectAction, Ref
 from poollet.decide.assignments import HostOrder
 from poollet.decide.capacity_ledger import FreeCapacity
 from poollet.decide.decision import DecisionInput
@@ -209,6 +210,17 @@ def has_id(status: Status | MachineStatus | VolumeStatus | VolumeSnapshotStatus 
             return False
 
 
+def list_unanswered(current: DecisionPass) -> Iterator[str]:
+    """Assignments of which a creation without an answer may still be carried out, and whose try is remembered no more: the order is gone
+    and may come back, as after a restore of `live`; or it is for another spec by now."""
+    for ref in current.inputs.memory.retries:
+        kept = current.retries[ref].attempts if ref in current.retries else ()
+        for one in current.retries_of(ref).attempts:
+            is_kept = any(each.call == one.call and each.unanswered_ms is not None for each in kept)
+            if isinstance(one.call, CreateCall) and one.unanswered_ms is not None and not is_kept:
+                yield one.call.desired.labels.get(ASSIGNMENT_LABEL, "")
+
+
 def next_memory(current: DecisionPass, orphans: tuple[report.Orphan, ...], *, is_observing: bool) -> Memory:
     """While it only observes, nothing was decided about any object, and all that was remembered still holds."""
     before = current.inputs.memory
@@ -221,6 +233,6 @@ def next_memory(current: DecisionPass, orphans: tuple[report.Orphan, ...], *, is
         retries=current.retries,
         unchanged=before.unchanged if is_observing else current.unchanged,
         ended=add_ended(before.ended, current.entries),
-        inherited=before.inherited,
+        inherited=before.inherited.union(list_unanswered(current)),
         since_ms=current.now_ms if before.since_ms is None else before.since_ms,
     )

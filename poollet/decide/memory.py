@@ -56,7 +56,7 @@ class Memory:
     """`entries` and `orphans` are what was reported last, and all that a restart needs.
 
     `ended` are the newest assignments that this host reported as gone or rejected, also in earlier runs. `inherited` are those that an
-    earlier run may have called a creation for, and whose object does not exist yet; `since_ms` is when this run began to decide.
+    earlier run may have called a creation for, and whose object does not exist yet, and those whose try without an answer is forgotten; `since_ms` is when this run began to decide.
     `missing` is what a list lacked, `removing_since_ms` since when an object is being removed, `retries` the tries of its calls.
     `unchanged` are the reports about converged machines.
     """

@@ -168,6 +168,23 @@ def test_a_rejection_after_a_creation_without_an_answer_ends_the_assignment_firs
         late.carry_out()
 
 
+def test_a_creation_without_an_answer_is_not_forgotten_while_its_order_is_away() -> None:
+    """As while an older `live` is recovered."""
+    here = site(machine())
+    late = LateRuntime(here)
+    here.round()
+    late.is_late = False
+    here.drop(machine())
+    here.rounds(3)
+    here.put(machine())
+    here.sim.faults.add(FaultRule(call="CreateMachine", effect=FaultEffect.BEFORE, code="RESOURCE_EXHAUSTED"))
+    assert here.settle().machines[WEB].phase == "rejected"
+    assert kinds_of(here.calls)[-1] == "End"
+    here.sim.faults.clear()
+    with pytest.raises(InvalidArgument, match="was ended"):
+        late.carry_out()
+
+
 def test_a_rejection_without_an_open_creation_is_final_at_once() -> None:
     here = site(machine())
     here.sim.faults.add(FaultRule(call="CreateMachine", code="RESOURCE_EXHAUSTED"))
