@@ -185,7 +185,12 @@ class ChunkWriter:
         if not self._writing.done():
             words = f"{self._reader} took nothing for {STALL_SECONDS:g}s; call again"
             raise CallRefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
-        self._writing.result()
+        try:
+            self._writing.result()
+        except grpc.aio.InternalError:
+            # The call has ended meanwhile, which gRPC says of the write that was on its way.
+            words = f"{self._reader} has closed the connection; call again"
+            raise CallRefusedError(grpc.StatusCode.UNAVAILABLE, words) from None
 
     async def finish(self) -> None:
         """Waits for a write that was cancelled, or given up."""

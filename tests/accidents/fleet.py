@@ -89,8 +89,9 @@ class Member(Process):
         os.killpg(self.process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """With what it started, as when the kernel ends its control group."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        """With what it started, as when the kernel ends its control group. It may have ended by itself."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
