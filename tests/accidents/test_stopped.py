@@ -16,8 +16,9 @@ HOUR_SECONDS = 3600.0
 YEAR_SECONDS = 365 * 86400.0
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def hosts() -> Iterator[Fleet]:
+    """One for each test: a test sets clocks, and the next one would see them."""
     with fleet("a", "b") as found:
         yield found
 
